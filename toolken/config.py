@@ -1,7 +1,8 @@
 """Every setting, as frozen pydantic models that a YAML file mirrors one to one.
 
-The docstring under a field is its `--help` text. Unknown keys are refused with the nearest valid one, values are coerced and bounded by their
-declared types, and secrets are never settings: they come from the environment. Nothing here reads a file or a device.
+The docstring under a field is its `--help` text. Unknown keys are refused with the nearest valid one, values are
+coerced and bounded by their declared types, and secrets are never settings: they come from the environment. Nothing
+here reads a file or a device.
 """
 
 from __future__ import annotations
@@ -56,9 +57,9 @@ class DataSection(Section):
     root: Path | None = None
     """Folder that relative sources start from; `$TOOLKEN_DATA` if unset, else the working directory."""
     train: list[str] = ["generated"]
-    """Sources: `generated`, a path or glob with an optional row slice (`train.json[:611]`), or `hub:owner/name[:split]`."""
+    """Sources: `generated`, a path or glob with an optional `[:611]` row slice, or `hub:owner/name[:split]`."""
     validation: list[str] = []
-    """Sources of validation rows; empty: a hash of the question holds out `validation_share` of the training rows."""
+    """Sources of validation rows; empty: a hash of the question holds out `validation_share` of the rows."""
     validation_share: float = Field(default=0.1, gt=0, lt=1)
     """Share of training rows that are held out when `validation` is empty."""
     exclude: list[str] = []

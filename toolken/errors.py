@@ -1,7 +1,8 @@
 """The two kinds of failure that are expected; everything else crashes with its traceback.
 
-`UserError` is bad input to the program: it names where, what is wrong and how to fix it, in one line, and the command line prints it
-without a traceback. `ToolError` is a tool that says no: it becomes an outcome, goes back to the engine as data, and never ends a run.
+`UserError` is bad input to the program: it names where, what is wrong and how to fix it, in one line, and the command
+line prints it without a traceback. `ToolError` is a tool that says no: it becomes an outcome, goes back to the engine
+as data, and never ends a run.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class UserError(Exception):
 
 
 class ToolError(Exception):
-    """A tool or an argument text that is refused: the message is shown to the model when the call is asked for again."""
+    """A tool or an argument text that is refused; the message is shown to the model when the call is asked again."""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

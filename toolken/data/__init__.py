@@ -1,0 +1,1 @@
+"""Data: examples with calls at character spans, their readers, and their alignment to tokens."""

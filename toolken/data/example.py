@@ -1,7 +1,8 @@
 """What training reads: text with calls at character spans.
 
-Invariant: `text[start:end]` of every call is the result that the tool puts there; spans are sorted and do not overlap. An `Example` that breaks
-this cannot be made. Character spans belong to no tokenizer: `align` turns them into token positions.
+Invariant: `answer[start:end]` of every call is the result that the tool puts there; spans are sorted and do not
+overlap. An `Example` that breaks this cannot be made. Character spans belong to no tokenizer: `align` turns them into
+token positions.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from toolken.errors import UserError
 
 
 class CallSpan(NamedTuple):
-    """One call: `answer[start:end]` is the result; `arguments` is the text between the brackets, as written in the data."""
+    """One call: `answer[start:end]` is the result, `arguments` the text between the brackets as the data has it."""
 
     start: int
     end: int

@@ -1,0 +1,1 @@
+"""Evaluation: scoring of answers and reports of runs."""

@@ -1,0 +1,1 @@
+"""Inference: the mode machine, its backends, and the engine that drives them."""

@@ -1,0 +1,1 @@
+"""The frozen base model and the trained rows beside its head."""

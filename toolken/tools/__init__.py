@@ -1,0 +1,1 @@
+"""Tools: typed functions, their argument grammar, and the process that runs them."""

@@ -1,0 +1,1 @@
+"""Training: features of the frozen base, solvers over them, and calibration."""
