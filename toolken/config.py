@@ -41,7 +41,7 @@ class BaseSection(Section):
 class GenerateSection(Section):
     """The project's own seeded word problems (source `generated`)."""
 
-    per_tool: int = Field(default=20, ge=1)
+    per_tool: int = Field(default=20, ge=0)
     """One-hop problems for each tool."""
     two_hop: int = Field(default=0, ge=0)
     """Problems with two calls, in all."""
@@ -74,6 +74,8 @@ class DataSection(Section):
     """What a row without a usable call or span does: stop with its line, or be reported and left out."""
     require_examples: bool = False
     """Refuse a tool that has no training example (otherwise it is masked, with a warning)."""
+    licence: str = ""
+    """Licence of the training data, recorded in the artefact."""
     generate: GenerateSection = GenerateSection()
 
 
