@@ -1,0 +1,76 @@
+"""Worked calls of one tool, chosen from training examples and written as the text that argument mode continues.
+
+Invariant: the choice depends on the examples alone (no seed), and spreads over the shapes of the arguments. A call is
+written where its result stands: `76+18=<add>(76, 18)=94 cups`; calls of other tools show their results only.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from toolken.data.example import CallSpan, Example
+from toolken.data.frame import QUESTION
+
+if TYPE_CHECKING:
+    from toolken.tools.tool import Tool
+
+
+def write_inline(answer: str, calls: Sequence[CallSpan], *, end: str = "<eoe>") -> str:
+    """Write the calls into the text: `... is <gcd>(316,196)=4<eoe>4.`, the published markup.
+
+    With an empty `end` the result is written once: `... is <gcd>(316,196)=4.`, as demonstrations show it.
+    """
+    parts, done = [], 0
+    for call in calls:
+        result = answer[call.start : call.end]
+        parts.append(f"{answer[done : call.start]}<{call.tool}>({call.arguments})={result}")
+        parts.append(f"{end}{result}" if end else "")
+        done = call.end
+    return "".join(parts) + answer[done:]
+
+
+def _shape(example: Example, tool: str) -> tuple[int, bool, int]:
+    """Number of arguments, any decimal point among them, calls in the answer: what demonstrations should vary."""
+    arguments = next(call.arguments for call in example.calls if call.tool == tool)
+    return arguments.count(",") + 1, "." in arguments, len(example.calls)
+
+
+def choose_examples(examples: Sequence[Example], tool: str, count: int) -> list[Example]:
+    """Choose up to `count` examples that call the tool: one of each argument shape in turn, short texts first."""
+    shapes: dict[tuple[int, bool, int], list[Example]] = defaultdict(list)
+    seen: set[str] = set()
+    for example in examples:
+        known = example.question in seen or not example.question
+        if not known and any(call.tool == tool for call in example.calls):
+            seen.add(example.question)
+            shapes[_shape(example, tool)].append(example)
+    for rows in shapes.values():
+        rows.sort(key=lambda row: (len(row.question) + len(row.answer), row.question))
+    # Frequent shapes first: a demonstration should look like what will be asked.
+    order = sorted(shapes, key=lambda shape: (-len(shapes[shape]), shape))
+    chosen: list[Example] = []
+    while len(chosen) < count and any(shapes.values()):
+        chosen += [shapes[shape].pop(0) for shape in order if shapes[shape]]
+    return chosen[:count]
+
+
+def show_examples(tool: Tool, examples: Sequence[Example], *, count: int, chat: bool = False) -> str:
+    """Return the demonstrations of a tool as a template with `[QUESTION]`.
+
+    Args:
+        tool: Its name, arguments and description head the text.
+        examples: Where worked calls are taken from.
+        count: Worked calls at most; with 0 the head alone is shown.
+        chat: Answers start on a line of their own, as they do after a chat frame.
+    """
+    names = [*tool.order, "..."] if tool.variadic else list(tool.order)
+    head = f"The tool <{tool.name}> is called as <{tool.name}>({', '.join(names)})=result. {tool.description}"
+    gap = "\n" if chat else " "
+    blocks = [" ".join(head.split())]
+    for example in choose_examples(examples, tool.name, count):
+        own = [call for call in example.calls if call.tool == tool.name]
+        answer = write_inline(example.answer, own, end="").strip()
+        blocks.append(f"Q: {example.question.strip()}\nA:{gap}{answer}")
+    return "\n\n".join([*blocks, f"Q: {QUESTION}\nA:{gap.strip(' ')}"])
