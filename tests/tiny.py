@@ -29,6 +29,8 @@ from transformers import (
     Qwen3Config,
 )
 
+from toolken.model.base import BaseLM
+
 TokenizerKind = Literal["split", "merge", "glue", "equals", "sentencepiece"]
 Family = Literal[
     "llama", "qwen2", "qwen3", "gemma2", "gemma3", "granite", "cohere", "gpt2", "opt", "phi", "mistral"
@@ -186,3 +188,17 @@ def tiny_model(
             else:  # norm weights: around their neutral value, which is 0 in the gemma families
                 parameter.copy_(noise * 0.1 + (0.0 if family.startswith("gemma") else 1.0))
     return model.to(dtype).eval()
+
+
+def tiny_base(
+    family: Family = "llama",
+    tokenizer: TokenizerKind = "split",
+    *,
+    padded: int = 0,
+    seed: int = 0,
+    dtype: torch.dtype = torch.float32,
+) -> BaseLM:
+    """Return a tiny base; `padded` is how many head rows stand beyond the tokenizer's ids."""
+    words = tiny_tokenizer(tokenizer)
+    model = tiny_model(family, len(words) + padded, seed=seed, dtype=dtype)
+    return BaseLM.from_model(model, words, name=f"tiny-{family}")
