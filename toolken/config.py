@@ -8,7 +8,7 @@ here reads a file or a device.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 class Section(BaseModel):
     """A frozen group of settings; extra keys are refused."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, allow_inf_nan=False)
 
 
 class BaseSection(Section):
@@ -116,9 +116,11 @@ class SolverSection(Section):
     """`convex`: L-BFGS to the optimum. `adam`: the published recipe."""
     positions: Literal["all", "toolken"] = "all"
     """Supervise every position of the answer, or only those of toolkens."""
-    l2: float | Literal["auto"] = "auto"
+    l2: Annotated[float, Field(ge=0)] | Literal["auto"] = "auto"
     """Prior strength: loss = mean over positions + l2 * sum ||w_k - w0_k||^2; `auto`: K-fold cross-validation."""
-    l2_grid: list[float] = [1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 3e-6, 1e-6]
+    l2_grid: list[Annotated[float, Field(ge=0)]] = Field(
+        default=[1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 3e-6, 1e-6], min_length=1
+    )
     """Strengths that `auto` tries, strongest first."""
     folds: int = Field(default=5, ge=2)
     """Folds over examples for `auto`."""
