@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from toolken.config import Config
+from toolken.config_loading import load_config
+from toolken.errors import UserError
+from toolken.run_directory import RunDirectory, default_directory, identity
+
+
+def config(out: Path | None = None, *flags: str) -> Config:
+    return load_config(None, [*flags, *(["--out", str(out)] if out else [])])
+
+
+def finished(folder: Path, *flags: str) -> None:
+    with RunDirectory(config(folder, *flags)) as run:
+        run.toolkens.mkdir()
+        run.finish({"f1": 0.5, "nothing": float("nan")})
+
+
+def test_a_new_run_writes_its_resolved_settings(tmp_path: Path) -> None:
+    settings = config(tmp_path / "a" / "b", "--solver.l2", "1e-5")
+    with RunDirectory(settings) as run:
+        assert not run.resumed
+        assert run.result is None
+        assert load_config(run.config_file) == settings
+
+
+def test_the_default_folder_is_named_by_name_and_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    first = config(None, "--name", "my run/1")
+    with RunDirectory(first) as run:
+        assert run.path == Path("runs") / f"my-run-1-{identity(first)[:8]}"
+    assert default_directory(config()) != default_directory(config(None, "--solver.l2", "1e-5"))
+
+
+@pytest.mark.parametrize(
+    "flags", [("--name", "x"), ("--tracking.mode", "disabled"), ("--features.cache", "/elsewhere")]
+)
+def test_labels_tracking_and_cache_do_not_make_another_run(tmp_path: Path, flags: tuple[str, ...]) -> None:
+    finished(tmp_path)
+    with RunDirectory(config(tmp_path, *flags)) as run:
+        assert run.resumed
+        assert run.result == {"f1": 0.5, "nothing": None}
+
+
+def test_an_unfinished_run_of_the_same_settings_is_resumed(tmp_path: Path) -> None:
+    with RunDirectory(config(tmp_path)) as run:
+        run.metrics_file.write_text("{}\n")
+    with RunDirectory(config(tmp_path)) as run:
+        assert run.resumed
+        assert run.result is None
+
+
+@pytest.mark.parametrize("damage", ["half", "artefact"])
+def test_a_run_without_a_complete_result_and_artefact_is_not_done(tmp_path: Path, damage: str) -> None:
+    finished(tmp_path)
+    if damage == "half":
+        (tmp_path / "result.json").write_text('{"f1": ')
+    else:
+        (tmp_path / "toolkens").rmdir()
+    with RunDirectory(config(tmp_path)) as run:
+        assert run.result is None
+
+
+def test_other_settings_in_the_same_folder_are_refused_and_change_nothing(tmp_path: Path) -> None:
+    finished(tmp_path, "--data.train", "a.json")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+    with pytest.raises(
+        UserError, match=r"data.train: \[\"a.json\"\] -> \[\"generated\"\].*solver.l2: \"auto\" -> 0.001.*--out"
+    ):
+        RunDirectory(config(tmp_path, "--solver.l2", "1e-3"))
+    after = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+    assert {**before, ".lock": b""} == {**after, ".lock": b""}
+
+
+def test_settings_written_by_another_version_are_compared_by_what_is_there(tmp_path: Path) -> None:
+    with RunDirectory(config(tmp_path)) as run:
+        run.config_file.write_text(run.config_file.read_text() + "removed: 1\n")
+    with pytest.raises(UserError, match='removed: 1 -> "unset"'):
+        RunDirectory(config(tmp_path))
+
+
+def test_a_folder_with_files_of_something_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("")
+    with pytest.raises(UserError, match="no run directory.*thesis.tex"):
+        RunDirectory(config(tmp_path))
+
+
+def test_a_file_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(UserError, match="is a file"):
+            RunDirectory(config(path))
+
+
+def test_a_run_killed_before_its_settings_were_written_leaves_a_usable_folder(tmp_path: Path) -> None:
+    (tmp_path / ".lock").write_text("")
+    (tmp_path / ".partial-x").write_text("half")
+    with RunDirectory(config(tmp_path)) as run:
+        assert not run.resumed
+        assert not (tmp_path / ".partial-x").exists()
+
+
+def test_a_second_run_in_this_process_is_refused_until_the_first_ends(tmp_path: Path) -> None:
+    with RunDirectory(config(tmp_path)), pytest.raises(UserError, match=f"process {os.getpid()} on"):
+        RunDirectory(config(tmp_path))
+    RunDirectory(config(tmp_path)).close()
+
+
+HOLDER = """
+import sys, time
+from pathlib import Path
+from toolken.config import Config
+from toolken.run_directory import RunDirectory
+run = RunDirectory(Config(out=Path(sys.argv[1])))
+print("held", flush=True)
+time.sleep(60)
+"""
+
+
+def test_a_live_run_of_another_process_holds_the_folder_and_a_kill_releases_it(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", HOLDER, str(tmp_path)], stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "held\n"
+        with pytest.raises(UserError, match=f"process {other.pid} on .* is running in it"):
+            RunDirectory(config(tmp_path))
+        other.send_signal(signal.SIGKILL)
+        other.wait()
+    with RunDirectory(config(tmp_path)) as run:
+        assert run.resumed
+
+
+def test_the_result_is_strict_json(tmp_path: Path) -> None:
+    finished(tmp_path)
+
+    def refuse(name: str) -> None:
+        raise ValueError(name)
+
+    assert json.loads((tmp_path / "result.json").read_text(), parse_constant=refuse) == {"f1": 0.5, "nothing": None}

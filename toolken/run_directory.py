@@ -1,0 +1,211 @@
+"""One folder for one run: its settings, its lock, its result.
+
+Invariant: every file in it belongs to the settings in `config.yaml`. The same settings resume, or find the stored
+    result; other settings are refused
+with the keys that differ. While a run is alive it holds a lock that the operating system releases with the process,
+however it dies.
+
+Which settings make a run "the same": all but those that cannot change a number in the result: `name`, `out`,
+`tracking`, and where features are cached. The result is written last, so that its existence proves that everything
+else is complete.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+
+from filelock import FileLock, Timeout
+
+from toolken.config import Config
+from toolken.config_loading import dump_config
+from toolken.errors import UserError
+from toolken.files import TEMPORARY, write_json, write_text
+from toolken.yaml_files import parse_yaml
+
+_IGNORED = ("name", "out", "tracking", "features.cache")
+_OWN_FILES = (".lock", ".lock.owner")
+
+
+def identity(config: Config) -> str:
+    """Return the hash (64 hex digits) of the settings that decide whether two runs are the same."""
+    return hashlib.sha256(json.dumps(_comparable(dump_config(config), "settings"), sort_keys=True).encode()).hexdigest()
+
+
+def default_directory(config: Config) -> Path:
+    """Return `runs/<name>-<first 8 digits of the identity>`."""
+    name = re.sub(r"[^\w.-]+", "-", config.name).strip("-.") or "run"
+    return Path("runs") / f"{name}-{identity(config)[:8]}"
+
+
+class RunDirectory:
+    """The folder of a run, locked while it is open; use it in a `with` statement.
+
+    Attributes:
+        path: The folder.
+        resumed: Whether an earlier, unfinished run of the same settings left files here.
+        result: What a finished run of the same settings stored, else None.
+    """
+
+    def __init__(self, config: Config) -> None:
+        """Create or enter the folder of `config` and lock it.
+
+        Raises:
+            UserError: It cannot be written, belongs to other settings or to no run at all, or another run holds it.
+        """
+        self.path = config.out or default_directory(config)
+        _create(self.path)
+        self._lock = _acquire(self.path)
+        try:
+            self.resumed = self._enter(config)
+            self.result = self._stored_result()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def config_file(self) -> Path:
+        """The resolved settings."""
+        return self.path / "config.yaml"
+
+    @property
+    def metrics_file(self) -> Path:
+        """One JSON object a line, as the run goes."""
+        return self.path / "metrics.jsonl"
+
+    @property
+    def result_file(self) -> Path:
+        """Written last: the run is done."""
+        return self.path / "result.json"
+
+    @property
+    def toolkens(self) -> Path:
+        """The artefact."""
+        return self.path / "toolkens"
+
+    def finish(self, result: Mapping[str, object]) -> None:
+        """Store the result and thereby mark the run as done; call it after everything else is written."""
+        write_json(self.result_file, result)
+        self.result = dict(result)
+
+    def close(self) -> None:
+        """Release the lock; the folder stays."""
+        (self.path / ".lock.owner").unlink(missing_ok=True)
+        self._lock.release()
+
+    def __enter__(self) -> RunDirectory:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _enter(self, config: Config) -> bool:
+        """Compare with the settings that are there, or write them; return whether some were there."""
+        entries = {entry.name for entry in self.path.iterdir()}
+        for name in entries:
+            if name.startswith(TEMPORARY):
+                (self.path / name).unlink(missing_ok=True)
+        if self.config_file.name not in entries:
+            foreign = sorted(name for name in entries if name not in _OWN_FILES and not name.startswith(TEMPORARY))
+            if foreign:
+                problem = (
+                    f"is no run directory, yet holds files ({', '.join(foreign[:3])}{', ...' * (len(foreign) > 3)})"
+                )
+                raise UserError(str(self.path), problem, "give a new or empty folder with `--out`")
+            write_text(self.config_file, dump_config(config))
+            return False
+        differing = differences(self.config_file, config)
+        if differing:
+            shown = "; ".join(differing[:5]) + (f"; and {len(differing) - 5} more" if len(differing) > 5 else "")
+            raise UserError(
+                str(self.path),
+                f"holds a run with other settings ({shown})",
+                "give another folder with `--out`, leave `--out` away, or delete this one",
+            )
+        write_text(self.config_file, dump_config(config))
+        return True
+
+    def _stored_result(self) -> dict[str, object] | None:
+        """Return the result of a finished run; one whose artefact is gone counts as unfinished."""
+        if not self.result_file.is_file() or not self.toolkens.is_dir():
+            return None
+        try:
+            stored = json.loads(self.result_file.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        return stored if isinstance(stored, dict) else None
+
+
+def differences(config_file: Path, config: Config) -> list[str]:
+    """Return `key: old -> new` for every setting that differs and matters."""
+    old = _comparable(config_file.read_text(encoding="utf-8"), str(config_file))
+    new = _comparable(dump_config(config), "settings")
+    return [
+        f"{key}: {_short(old.get(key, 'unset'))} -> {_short(new.get(key, 'unset'))}"
+        for key in dict.fromkeys([*new, *old])
+        if key not in old or key not in new or old[key] != new[key]
+    ]
+
+
+def _comparable(text: str, where: str) -> dict[str, object]:
+    """Return the dotted settings of a resolved YAML that count for the identity."""
+    flat = _flatten(parse_yaml(text, where).content)
+    return {
+        key: value
+        for key, value in flat.items()
+        if not any(key == name or key.startswith(name + ".") for name in _IGNORED)
+    }
+
+
+def _flatten(section: Mapping[str, object], prefix: str = "") -> dict[str, object]:
+    flat: dict[str, object] = {}
+    for name, value in section.items():
+        if isinstance(value, Mapping):
+            flat.update(_flatten(value, f"{prefix}{name}."))
+        else:
+            flat[f"{prefix}{name}"] = value
+    return flat
+
+
+def _short(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _create(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise UserError(str(path), "is a file, or lies under one", "give a folder with `--out`") from None
+    except OSError as error:
+        raise UserError(
+            str(path), f"cannot be created ({error.strerror})", "give a folder you can write to with `--out`"
+        ) from None
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise UserError(str(path), "cannot be written to", "give a folder you can write to with `--out`")
+
+
+def _acquire(path: Path) -> FileLock:
+    lock = FileLock(path / ".lock")
+    owner = path / ".lock.owner"
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        try:
+            holder = json.loads(owner.read_text(encoding="utf-8"))
+            known = f"process {holder['pid']} on {holder['host']}"
+        except (OSError, ValueError, KeyError, TypeError):
+            known = "another process"
+        raise UserError(
+            str(path), f"{known} is running in it", "wait for it, stop it, or give another `--out`"
+        ) from None
+    write_json(owner, {"pid": os.getpid(), "host": socket.gethostname()})
+    return lock
