@@ -1,0 +1,233 @@
+"""Texts of single arguments -> values by their JSON Schema, and the check of all values of a call.
+
+Numbers stay exact (`Fraction`). Schemas may come from elsewhere, so their regular expressions are not run and no
+reference leaves the schema. JSON is read strictly: no duplicate keys, no NaN or infinity, no lone surrogates, bounded
+depth. The only exception is `ToolError`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import jsonschema
+import referencing
+
+from toolken.errors import ToolError
+from toolken.tools.numeric import MAX_DEPTH, literal, parse_number, show
+from toolken.tools.splitting import split_arguments, unwrap
+from toolken.tools.tool import Tool
+
+_QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’"}
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", '"': '"', "'": "'", "/": "/"}
+_WORDS = {"true": True, "false": False, "null": None, "none": None}
+
+
+def parse_value(text: str, schema: Mapping[str, Any]) -> object:
+    """Read one value as its schema wants it.
+
+    Raises:
+        ToolError: The text is no value of that type.
+    """
+    kinds = _kinds(schema)
+    if "enum" in schema:
+        return _choice(text, schema["enum"])
+    if "null" in kinds and text.lower() in ("null", "none"):
+        return None
+    if kinds & {"number", "integer"} and "string" not in kinds:
+        return _number(unquote(text), integer="number" not in kinds)
+    if "boolean" in kinds and "string" not in kinds:
+        if text.lower() not in ("true", "false"):
+            raise ToolError(f"{show(text)} is neither true nor false")
+        return text.lower() == "true"
+    if "array" in kinds:
+        if text[:1] not in ("[", "("):
+            raise ToolError(f"{show(text)} is not a list; write [...]")
+        items = schema.get("items", {})
+        pieces = split_arguments(unwrap(text, quotes=True), 0, None, quotes=not _kinds(items) <= {"number", "integer"})
+        return [parse_value(piece, items) for piece in pieces]
+    if "object" in kinds:
+        return parse_object(text)
+    if not kinds and text.lower() in _WORDS:
+        return _WORDS[text.lower()]
+    return _clean(unquote(text))
+
+
+def parse_object(text: str) -> dict[str, object]:
+    """Read one JSON object strictly, its numbers exactly.
+
+    Raises:
+        ToolError: It is not JSON, or JSON that two readers may read in two ways.
+    """
+    depth = 0
+    for character in text:
+        depth += (character in "[{") - (character in "]}")
+        if depth > MAX_DEPTH:
+            raise ToolError(f"the arguments are nested more than {MAX_DEPTH} deep")
+    try:
+        value = json.loads(
+            text,
+            object_pairs_hook=_pairs,
+            parse_constant=_constant,
+            parse_float=literal_number,
+            parse_int=literal_number,
+        )
+    except ValueError as error:
+        raise ToolError(f"{show(text)} is not a JSON object: {error}") from None
+    if not isinstance(value, dict):
+        raise ToolError(f"{show(text)} is not a JSON object")
+    _check_text(value)
+    return value
+
+
+def literal_number(text: str) -> int | Fraction:
+    """Read a JSON number exactly."""
+    return -literal(text[1:]) if text.startswith("-") else literal(text)
+
+
+def unquote(text: str) -> str:
+    """Remove the quotes around a text, and the escapes inside them.
+
+    Raises:
+        ToolError: The quote is not closed, or something stands behind it.
+    """
+    closing = _QUOTES.get(text[:1])
+    if closing is None:
+        return text
+    characters: list[str] = []
+    index = 1
+    while index < len(text) and text[index] != closing:
+        character = text[index]
+        if character == "\\" and index + 1 < len(text):
+            index += 1
+            character = _ESCAPES.get(text[index], "\\" + text[index])
+            if text[index] == "u":
+                digits = text[index + 1 : index + 5]
+                if len(digits) < 4 or not all(digit in "0123456789abcdefABCDEF" for digit in digits):
+                    raise ToolError(f"{show(text)} has a broken escape")
+                character = chr(int(digits, 16))
+                index += 4
+        characters.append(character)
+        index += 1
+    if index >= len(text):
+        raise ToolError(f"the quote in {show(text)} is not closed")
+    if text[index + 1 :].strip():
+        raise ToolError(f"{show(text[index + 1 :])} is not expected behind a quoted text")
+    return "".join(characters)
+
+
+def check_arguments(tool: Tool, arguments: Mapping[str, object]) -> dict[str, object]:
+    """Return the arguments as the tool's schema wants them: a text where a number is wanted is read as one, 12.0 is 12.
+
+    Raises:
+        ToolError: A value does not fit; the argument is named.
+    """
+    values = {name: _adapt(value, tool.properties.get(name, {})) for name, value in arguments.items()}
+    for error in _validator(tool).iter_errors(values):
+        path = "".join(f"[{part}]" if isinstance(part, int) else f"`{part}`" for part in error.absolute_path)
+        raise ToolError(f"argument {path}: {_explain(error)}" if path else _explain(error))
+    return values
+
+
+def _adapt(value: object, schema: Mapping[str, Any]) -> object:
+    kinds = _kinds(schema)
+    if isinstance(value, str) and kinds and not kinds & {"string", "array", "object"} and "enum" not in schema:
+        return parse_value(value.strip(), schema)
+    if isinstance(value, (list, tuple)):
+        return [_adapt(item, schema.get("items", {})) for item in value]
+    if isinstance(value, bool) or not isinstance(value, (float, Fraction)):
+        return value
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ToolError("a number is not finite")
+    whole = isinstance(value, Fraction) or "integer" in kinds
+    return int(value) if whole and value == int(value) else value
+
+
+def _number(text: str, *, integer: bool) -> object:
+    value = parse_number(text)
+    if not integer:
+        return value
+    if value != int(value):
+        raise ToolError(f"{show(text)} is not a whole number")
+    return int(value)
+
+
+def _choice(text: str, options: list[object]) -> object:
+    plain = unquote(text).strip()
+    for option in options:
+        if plain == str(option):
+            return option
+    folded = [option for option in options if isinstance(option, str) and option.casefold() == plain.casefold()]
+    if len(folded) == 1:
+        return folded[0]
+    if None in options and plain.lower() in ("null", "none"):
+        return None
+    raise ToolError(f"{show(text)} is none of {', '.join(str(option) for option in options)}")
+
+
+def _kinds(schema: Mapping[str, Any]) -> set[str]:
+    kinds = schema.get("type", ())
+    return {kinds} if isinstance(kinds, str) else set(kinds)
+
+
+def _clean(text: str) -> str:
+    _check_text(text)
+    return text
+
+
+def _check_text(value: object) -> None:
+    """Refuse lone surrogates, which no UTF-8 text can hold."""
+    if isinstance(value, str):
+        if any("\ud800" <= character <= "\udfff" for character in value):
+            raise ToolError("a text holds half a surrogate pair")
+    elif isinstance(value, list):
+        for item in value:
+            _check_text(item)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            _check_text(key)
+            _check_text(item)
+
+
+def _pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    result: dict[str, object] = {}
+    for key, value in pairs:
+        if key in result:
+            raise ToolError(f"the argument `{key}` is given twice")
+        result[key] = value
+    return result
+
+
+def _constant(text: str) -> object:
+    raise ToolError(f"`{text}` is not a number")
+
+
+def _ignored(validator: object, value: object, instance: object, schema: object) -> None:
+    """Stand in for keywords whose regular expressions could run for very long."""
+
+
+_TYPES = jsonschema.Draft202012Validator.TYPE_CHECKER.redefine(
+    "number", lambda _, value: isinstance(value, (int, float, Fraction)) and not isinstance(value, bool)
+)
+_Validator = jsonschema.validators.extend(
+    jsonschema.Draft202012Validator, {"pattern": _ignored, "patternProperties": _ignored}, type_checker=_TYPES
+)
+
+
+@lru_cache(maxsize=1024)
+def _validator(tool: Tool) -> Any:
+    return _Validator(dict(tool.parameters), registry=referencing.Registry())
+
+
+def _explain(error: Any) -> str:
+    if error.validator == "type":
+        return f"{show(_text(error.instance))} is not of type {error.validator_value}"
+    return " ".join(str(error.message).split())[:200]
+
+
+def _text(value: object) -> str:
+    return f"{float(value):g}" if isinstance(value, Fraction) else str(value)
