@@ -44,7 +44,7 @@ _UNIT_LETTERS = frozenset("mgshlLVWJNCF°")
 # words that would change the value, so that they are not units
 _NOT_UNITS = frozenset(
     "squared cubed factorial half halves third thirds quarter quarters pi inf infinity nan of and or to by plus minus "
-    "times over mod modulo more less than st nd rd th mil mn bn tens dozens hundreds thousands millions billions".split()
+    "times over mod modulo more less than st nd rd th mil mn bn tens dozens hundreds thousands millions".split()
 )
 
 _CHARACTERS = {

@@ -79,7 +79,7 @@ def closing_bracket(text: str, *, quotes: bool = False) -> int | None:
 
 
 def call_content(text: str, *, quotes: bool = False) -> str:
-    """Return what stands between the brackets of a call; without the opening one too, and with text behind the closing one.
+    """Return what stands between the brackets of a call; the opening one may be missing, text behind is ignored.
 
     Raises:
         ToolError: The text is too long, or its opening bracket is never closed.

@@ -1,0 +1,142 @@
+"""The parent's side of a worker process: start it, ask it within a deadline, kill it with all it has started.
+
+Invariant: `ask` and `kill` return within their time whatever the process does. Two ways to start one: a fresh
+interpreter, which shares nothing with the parent but the import path, and a fork, for functions that exist nowhere
+else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from toolken.tools.worker import bare_environment, forked
+
+_BOOTSTRAP = (
+    "import json, sys; path, descriptor, limits = json.loads(sys.argv[1]); sys.path[:] = path; "
+    "from toolken.tools.worker import spawned; spawned(descriptor, limits)"
+)
+
+
+class WorkerProcess:
+    """The parent's side of one worker process."""
+
+    def __init__(self, channel: socket.socket, pid: int, popen: subprocess.Popen[bytes] | None) -> None:
+        self.channel = channel
+        self.pid = pid
+        self.popen = popen
+        self.owner = os.getpid()
+        self.loaded: set[str] = set()
+        self.asked = 0
+
+    def ask(self, request: dict[str, Any], seconds: float, limit: int) -> dict[str, Any]:
+        """Send a request and wait for its reply.
+
+        Raises:
+            TimeoutError: There is none in time.
+            OSError, ValueError: The process ended, or what it sent is no reply.
+        """
+        self.asked += 1
+        deadline = time.monotonic() + seconds
+        self.channel.settimeout(seconds)
+        self.channel.sendall(json.dumps({"id": self.asked, **request}).encode() + b"\n")
+        data = b""
+        while not data.endswith(b"\n"):
+            self.channel.settimeout(max(1e-3, deadline - time.monotonic()))
+            chunk = self.channel.recv(65536)
+            data += chunk
+            if not chunk or len(data) > limit:
+                raise ConnectionError
+            if time.monotonic() > deadline and not data.endswith(b"\n"):
+                raise TimeoutError
+        reply = json.loads(data)
+        if reply["id"] != self.asked:
+            raise ValueError
+        return dict(reply)
+
+    def idle(self) -> bool:
+        """Whether the process waits for a request: nothing to read, and not the end of the stream either."""
+        self.channel.setblocking(False)
+        try:
+            self.channel.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        return False
+
+    def kill(self) -> int:
+        """Kill the process with everything in its session, and return its exit status (negative: a signal)."""
+        self.channel.close()
+        if self.owner != os.getpid():
+            return 0
+        self._linger(0.05)
+        # before the process is reaped, so that its number cannot have passed to another one
+        for end in (os.killpg, os.kill):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                end(self.pid, signal.SIGKILL)
+        return self._reap(1.0)
+
+    def _linger(self, seconds: float) -> None:
+        """Give a process that is ending the time to do so, that its own exit status can be told."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            with contextlib.suppress(ChildProcessError):
+                if os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
+                    return
+            time.sleep(0.002)
+
+    def _reap(self, seconds: float) -> int:
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            if self.popen is not None:
+                status = self.popen.poll()
+                if status is not None:
+                    return status
+            else:
+                try:
+                    pid, code = os.waitpid(self.pid, os.WNOHANG)
+                except ChildProcessError:
+                    return 0
+                if pid:
+                    return os.waitstatus_to_exitcode(code)
+            time.sleep(0.002)
+        return 0
+
+
+def spawn(limits: Mapping[str, float]) -> WorkerProcess:
+    """Start a fresh interpreter, with this one's import path and nothing else of it."""
+    ours, theirs = socket.socketpair()
+    path = [entry or os.getcwd() for entry in sys.path]
+    with theirs:
+        popen = subprocess.Popen(
+            [sys.executable, "-I", "-c", _BOOTSTRAP, json.dumps([path, theirs.fileno(), limits])],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            pass_fds=[theirs.fileno()],
+            env=bare_environment(),
+            start_new_session=True,
+        )
+    return WorkerProcess(ours, popen.pid, popen)
+
+
+def fork(functions: Sequence[Callable[..., object]], limits: Mapping[str, float]) -> WorkerProcess:
+    """Copy this process, for functions that exist nowhere else."""
+    ours, theirs = socket.socketpair()
+    with theirs, warnings.catch_warnings():
+        # the child runs the tool alone, on this thread, and is killed if a lock of another thread blocks it
+        warnings.simplefilter("ignore", DeprecationWarning)
+        pid = os.fork()
+        if pid == 0:
+            forked(theirs, tuple(functions), limits)
+    return WorkerProcess(ours, pid, None)
