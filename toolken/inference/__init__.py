@@ -1,1 +1,1 @@
-"""Inference: the mode machine, its backends, and the engine that drives them."""
+"""Decoding with toolkens: a mode machine per question, a backend that batches them, and the engine that drives both."""
