@@ -96,5 +96,24 @@ def _write(gguf: Path, folder: Path) -> None:
     model.hf_quantizer = None  # type: ignore[assignment]
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
+    _drop_padding(folder / "tokenizer.json")
     del model
     gc.collect()
+
+
+def _drop_padding(path: Path) -> None:
+    """Take the entries `[PAD<id>]` off the end of a vocabulary.
+
+    A GGUF file names every padded row of the head so; no text ever has these ids, and they must not count as words.
+    """
+    rules = json.loads(path.read_text(encoding="utf-8"))
+    vocabulary: dict[str, int] = rules["model"]["vocab"]
+    if not isinstance(vocabulary, dict):
+        return
+    last = max(vocabulary.values(), default=-1)
+    while vocabulary.get(f"[PAD{last}]") == last:
+        del vocabulary[f"[PAD{last}]"]
+        last -= 1
+    added = [token for token in rules.get("added_tokens", []) if token["content"] != f"[PAD{token['id']}]"]
+    rules["added_tokens"] = added
+    path.write_text(json.dumps(rules, ensure_ascii=False), encoding="utf-8")
