@@ -10,25 +10,12 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from toolken.data.example import CallSpan, Example
+from toolken.data.example import Example
 from toolken.data.frame import QUESTION
+from toolken.data.inline import write_inline
 
 if TYPE_CHECKING:
     from toolken.tools.tool import Tool
-
-
-def write_inline(answer: str, calls: Sequence[CallSpan], *, end: str = "<eoe>") -> str:
-    """Write the calls into the text: `... is <gcd>(316,196)=4<eoe>4.`, the published markup.
-
-    With an empty `end` the result is written once: `... is <gcd>(316,196)=4.`, as demonstrations show it.
-    """
-    parts, done = [], 0
-    for call in calls:
-        result = answer[call.start : call.end]
-        parts.append(f"{answer[done : call.start]}<{call.tool}>({call.arguments})={result}")
-        parts.append(f"{end}{result}" if end else "")
-        done = call.end
-    return "".join(parts) + answer[done:]
 
 
 def _shape(example: Example, tool: str) -> tuple[int, bool, int]:

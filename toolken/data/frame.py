@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolken.data.encode import encode_piece, encode_start
+from toolken.data.files import data_root, read_text
 from toolken.errors import UserError
 
 if TYPE_CHECKING:
@@ -67,12 +68,9 @@ def read_frame(name: str, root: Path | None, where: str) -> str:
     Raises:
         UserError: No such file, or it is not UTF-8 text.
     """
-    places = [path for path in ((root / name) if root else None, Path(name)) if path is not None]
-    for path in places:
+    base = data_root(root)
+    for path in (base / name, Path(name)):
         if path.is_file():
-            try:
-                return path.read_text(encoding="utf-8")
-            except UnicodeDecodeError as error:
-                raise UserError(str(path), f"not UTF-8 text (byte {error.start})", "save the file as UTF-8") from error
-    looked = " or ".join(str(path) for path in places)
-    raise UserError(where, f"no file {looked}", "check the name and `data.root`")
+            return read_text(path)
+    looked = dict.fromkeys(str(path) for path in (base / name, Path(name)))
+    raise UserError(where, f"no file {' or '.join(looked)}", "check the name and `data.root`")

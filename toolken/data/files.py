@@ -1,0 +1,189 @@
+"""Rows of local files, globs and hub data sets, each with the place that messages name.
+
+Invariant: a row's place is its file and the line it starts on (its row number, where a format has no lines). Files
+are found under the data root; what is malformed, empty, not UTF-8 or not there is refused with that place. No file is
+ever executed, and no remote loading script runs.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from toolken.errors import UserError
+
+HUB = "hub:"
+_SLICE = re.compile(r"^(?P<name>.*)\[(?P<start>-?\d*):(?P<stop>-?\d*)\]$", re.DOTALL)
+
+
+class RawRow(NamedTuple):
+    """A row as it was read, and where: `funcqa/train.json:12`."""
+
+    where: str
+    value: object
+
+
+class Source(NamedTuple):
+    """A source string taken apart: the name, and the rows to keep."""
+
+    name: str
+    rows: slice
+
+
+def data_root(root: Path | None) -> Path:
+    """Return the folder that relative names start from: the given one, `$TOOLKEN_DATA`, or the working directory."""
+    return root or Path(os.environ.get("TOOLKEN_DATA") or ".")
+
+
+def read_text(path: Path) -> str:
+    """Read a UTF-8 file; a byte order mark is dropped.
+
+    Raises:
+        UserError: It is no file, cannot be read, or is not UTF-8.
+    """
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = path.read_bytes()[: error.start].count(b"\n") + 1
+        raise UserError(f"{path}:{line}", f"not UTF-8 text (byte {error.start})", "save the file as UTF-8") from error
+    except OSError as error:
+        raise UserError(str(path), f"cannot be read ({error.strerror})", "check the name and `data.root`") from error
+
+
+def parse_source(source: str) -> Source:
+    """Take `name[start:stop]` apart; the brackets may be missing."""
+    match = _SLICE.match(source)
+    if not match:
+        return Source(source, slice(None))
+    start, stop = (int(match[part]) if match[part] not in ("", "-") else None for part in ("start", "stop"))
+    return Source(match["name"], slice(start, stop))
+
+
+def find_files(pattern: str, root: Path) -> list[Path]:
+    """Return the files that a path or glob names under the root, sorted.
+
+    Raises:
+        UserError: There is none.
+    """
+    path = Path(pattern)
+    base = Path(path.anchor) if path.is_absolute() else root
+    relative = path.relative_to(path.anchor) if path.is_absolute() else path
+    if any(mark in pattern for mark in "*?"):
+        found = sorted(file for file in base.glob(str(relative)) if file.is_file())
+    else:
+        found = [base / relative] if (base / relative).is_file() else []
+    if not found:
+        raise UserError(f"data source {pattern}", f"no file matches under {base}", "check the name and `data.root`")
+    return found
+
+
+def _parse(text: str, where: str, at: int = 0) -> tuple[object, int]:
+    """Parse one JSON value that starts at a character; return it and where it ends."""
+    try:
+        value, end = json.JSONDecoder().raw_decode(text, at)
+    except json.JSONDecodeError as error:
+        path = where.rpartition(":")[0]
+        first = int(where.rpartition(":")[2])
+        line = first + text.count("\n", at, error.pos) if at or error.pos else first
+        raise UserError(
+            f"{path}:{line}", f"not valid JSON: {error.msg} (column {error.colno})", "mend the line"
+        ) from None
+    except (RecursionError, ValueError) as error:
+        raise UserError(where, f"cannot be read as JSON ({error})", "mend the line") from None
+    return value, end
+
+
+def _json_lines(text: str, name: str) -> Iterator[RawRow]:
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            where = f"{name}:{number}"
+            start = len(line) - len(line.lstrip())
+            value, end = _parse(line, where, start)
+            if line[end:].strip():
+                raise UserError(where, "more text after the JSON value", "write one JSON object a line")
+            yield RawRow(where, value)
+
+
+def _json_array(text: str, name: str) -> Iterator[RawRow]:
+    """Yield the items of a JSON list with the line that each starts on."""
+    space = re.compile(r"\s*")
+    at = space.match(text, text.index("[") + 1).end()  # type: ignore[union-attr]
+    line, counted = 1, 0
+    while text[at : at + 1] != "]":
+        line, counted = line + text.count("\n", counted, at), at
+        where = f"{name}:{line}"
+        value, at = _parse(text, where, at)
+        yield RawRow(where, value)
+        at = space.match(text, at).end()  # type: ignore[union-attr]
+        if text[at : at + 1] == ",":
+            at = space.match(text, at + 1).end()  # type: ignore[union-attr]
+        elif text[at : at + 1] != "]":
+            raise UserError(f"{name}:{line + text.count(chr(10), counted, at)}", "the list is cut off or lacks a comma")
+
+
+def _paragraphs(text: str, name: str) -> Iterator[RawRow]:
+    line = 1
+    for block, gap in itertools.zip_longest(*[iter(re.split(r"(\n[ \t]*\n\s*)", text))] * 2, fillvalue=""):
+        if block.strip():
+            yield RawRow(f"{name}:{line}", {"text": block.strip()})
+        line += (block + gap).count("\n")
+
+
+def _datasets_rows(name: str, *, split: str, parquet: Path | None = None) -> Iterator[RawRow]:
+    """Yield the rows of a Parquet file or a hub data set through the `datasets` library."""
+    import datasets
+
+    try:
+        if parquet is not None:
+            rows = datasets.load_dataset("parquet", data_files=str(parquet), split="train")
+        else:
+            rows = datasets.load_dataset(name, split=split)
+    except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
+        reason = str(error).partition("\n")[0]
+        raise UserError(f"data source {name}", f"cannot be loaded ({reason})", "check its name and split") from error
+    for number, row in enumerate(rows, start=1):
+        yield RawRow(f"{name}:row {number}", {key: value for key, value in row.items() if value is not None})
+
+
+def _file_rows(path: Path, name: str) -> Iterator[RawRow]:
+    if path.suffix == ".parquet":
+        yield from _datasets_rows(name, split="train", parquet=path)
+        return
+    text = read_text(path)
+    if not text.strip():
+        raise UserError(name, "the file is empty", "a data file holds at least one row")
+    if path.suffix == ".txt":
+        yield from _paragraphs(text, name)
+    elif text.lstrip().startswith("["):
+        yield from _json_array(text, name)
+    else:
+        yield from _json_lines(text, name)
+
+
+def read_rows(source: str, *, root: Path | None = None) -> Iterator[RawRow]:
+    """Yield the rows of a source.
+
+    Args:
+        source: Path or glob of `.json` (a list, or one object a line), `.jsonl`, `.parquet` or `.txt` (paragraphs)
+            files, or `hub:owner/name[:split]`; each with an optional row slice such as `train.json[611:]`.
+        root: Folder that a relative path starts from; see `data_root`.
+
+    Raises:
+        UserError: Nothing matches, or a file is malformed; names file and line.
+    """
+    name, rows = parse_source(source)
+    if name.startswith(HUB):
+        hub, _, split = name.removeprefix(HUB).partition(":")
+        found = _datasets_rows(hub, split=split or "train")
+    else:
+        base = data_root(root)
+        files = find_files(name, base)
+        names = [str(file.relative_to(base)) if file.is_relative_to(base) else str(file) for file in files]
+        found = itertools.chain.from_iterable(map(_file_rows, files, names))
+    negative = (rows.start or 0) < 0 or (rows.stop or 0) < 0
+    yield from list(found)[rows] if negative else itertools.islice(found, rows.start, rows.stop)
