@@ -137,6 +137,9 @@ def call_function(function: Callable[..., object], arguments: Mapping[str, objec
     gap = False
     for parameter in parameters:
         name, hint = parameter.name, hints.get(parameter.name)
+        if parameter.kind is parameter.VAR_KEYWORD:
+            keyword.update((key, value) for key, value in arguments.items() if key not in signature.parameters)
+            continue
         if parameter.kind is parameter.VAR_POSITIONAL:
             positional += [convert(value, hint) for value in rest] if isinstance(rest, (list, tuple)) else []
         elif name not in arguments:

@@ -223,6 +223,7 @@ def forked(channel: socket.socket, functions: Sequence[Function], limits: Mappin
         os.environ.clear()
         os.environ.update(environment)
         sys.settrace(None)
+        sys.stdin = io.StringIO()
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         Worker(channel, functions, limits).serve()
     finally:
