@@ -1,0 +1,80 @@
+"""The final answer in a generated text: what announces it, and the value that follows.
+
+The last match of the pattern counts, and the first value after it. A value is given as a plain decimal or an exact
+fraction, whatever notation the model chose; where a person could read two values, or none, there is none. Text is
+only ever read, never evaluated.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from fractions import Fraction
+
+from toolken.data.values import read_value
+from toolken.errors import UserError
+
+_TEXT_LIMIT = 200
+_DECIMALS = 40
+
+
+def parse_answer(text: str, pattern: str) -> Fraction | None:
+    """Return the number that a person would read as the final answer, or None where there is none or more than one.
+
+    Args:
+        text: What the model wrote.
+        pattern: Regular expression that announces the answer, such as `PromptSection.answer_pattern`.
+
+    Raises:
+        UserError: The pattern is not a regular expression.
+    """
+    tail = announced(text, pattern)
+    return None if tail is None else read_value(tail)
+
+
+def extract_answer(text: str, pattern: str) -> str | None:
+    """Return the final answer as text: `1234` for `$1,234.`, `55/8` for `6 7/8`, the words where it is no number.
+
+    `read_value` of what is returned equals `parse_answer` of the whole. None where nothing announces an answer, or
+    nothing follows.
+    """
+    tail = announced(text, pattern)
+    if tail is None:
+        return None
+    value = read_value(tail)
+    if value is not None:
+        return format_value(value)
+    lines = tail.strip().splitlines()
+    words = re.split(r"[.!?](?=\s|$)", lines[0], maxsplit=1)[0] if lines else ""
+    return words.strip(" \t:*`")[:_TEXT_LIMIT] or None
+
+
+def announced(text: str, pattern: str) -> str | None:
+    """Return what follows the last match of `pattern`, None without a match."""
+    end: int | None = None
+    for match in _compiled(pattern).finditer(text):
+        end = match.end()
+    return None if end is None else text[end:]
+
+
+def format_value(value: Fraction) -> str:
+    """Return a whole number or a decimal where one is exact and short enough, else `numerator/denominator`."""
+    if value.denominator == 1:
+        return str(value.numerator)
+    rest = value.denominator
+    decimals = 0
+    while rest % 2 == 0 or rest % 5 == 0:
+        rest //= 10 if rest % 10 == 0 else 2 if rest % 2 == 0 else 5
+        decimals += 1
+    if rest != 1 or decimals > _DECIMALS:
+        return f"{value.numerator}/{value.denominator}"
+    digits = str(abs(value.numerator) * 10**decimals // value.denominator).rjust(decimals + 1, "0")
+    return f"{'-' * (value < 0)}{digits[:-decimals]}.{digits[-decimals:]}"
+
+
+@functools.lru_cache(maxsize=32)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        raise UserError("prompt.answer_pattern", f"{pattern!r} is no regular expression ({error})") from None
