@@ -43,7 +43,7 @@ DIALOGUES: tuple[tuple[str, str], ...] = (
     ("Who wrote the report of {year}?", "It was written by {name}, with help from {other}, and printed in {city}."),
     ("Can you suggest a gift for {name}?", "A box of {thing} would be a friendly gift, or a book about {city}."),
     ("Is {city} a good place for a holiday?", "Yes, says {name}: people like its {adjective} squares and {weather}."),
-    ("Write a short greeting for {name}.", "Dear {name}, welcome to the {place}! We are happy to see you. Yours, {other}"),
+    ("Write a short greeting for {name}.", "Dear {name}, welcome to the {place}! We are glad you are here. {other}"),
     ("How do I store {thing}?", "Keep them dry, in a {adjective} room. At the {place} {name} wraps them in paper."),
     ("Which bus goes to the {place} in {city}?", "Take bus {n} from the station; it leaves at {time}."),
     ("What does a visit to the {place} cost?", "A visit costs {price} dollars. Members of the club pay nothing."),

@@ -49,10 +49,8 @@ def split_by_hash(examples: Sequence[Example], share: float) -> Split:
     """Hold out the examples whose question hashes below `share`; at least one question, and never all, of several."""
     ranks = {key: int(hashlib.sha256(key.encode()).hexdigest()[:15], 16) / 16**15 for key in map(_key, examples)}
     held = {key for key, rank in ranks.items() if rank < share}
-    if len(ranks) > 1:
-        order = sorted(ranks, key=lambda key: ranks[key])
-        held = held or {order[0]}
-        held -= {order[-1]} if len(held) == len(ranks) else set()
+    order = sorted(ranks, key=lambda key: ranks[key])
+    held = (held | set(order[:1])) - set(order[-1:])
     split = Split([], [])
     for example in examples:
         (split.held_out if _key(example) in held else split.train).append(example)
