@@ -119,7 +119,9 @@ def test_a_child_process_that_a_tool_left_is_killed(executor: Executor) -> None:
 
 
 def test_exact_numbers_reach_the_tool_and_come_back_exact(executor: Executor) -> None:
-    assert executor.run(ARITHMETIC["add"], {"a": 10**300, "b": Fraction(1, 3), "more": [1]}).result == 10**300 + Fraction(4, 3)
+    assert executor.run(
+        ARITHMETIC["add"], {"a": 10**300, "b": Fraction(1, 3), "more": [1]}
+    ).result == 10**300 + Fraction(4, 3)
     assert executor.run(ARITHMETIC["permutate"], {"n": 5, "k": 3}).result == 60
 
 

@@ -103,8 +103,8 @@ def exact_sqrt(x: Number) -> Number:
     value = Fraction(x)
     if (root := _exact_root(value, 2)) is not None:
         return checked(root)
-    # floor(sqrt(value) * 2^shift) with at least 64 bits, one sticky bit behind it: rounds like the real number
-    shift = max(0, 64 + value.denominator.bit_length() - value.numerator.bit_length())
+    # floor(sqrt(value) * 2^shift) has 65 bits or more, and a sticky bit follows: that rounds like the real number
+    shift = max(0, 66 + (value.denominator.bit_length() - value.numerator.bit_length()) // 2)
     floor = math.isqrt((value.numerator << 2 * shift) // value.denominator)
     return to_float(Fraction(2 * floor + 1, 2 << shift))
 
@@ -112,12 +112,18 @@ def exact_sqrt(x: Number) -> Number:
 def decimal_function(name: str, x: Number) -> float:
     """Nearest float64 of `ln` or `log10` of a positive number; `decimal` rounds these correctly."""
     value = Fraction(x)
-    # close to 1 the digits of x - 1 decide
-    distance = abs(value - 1)
-    lost = value.denominator.bit_length() - distance.numerator.bit_length() if distance < Fraction(1, 2) else 0
-    context = _context(_DIGITS + max(0, lost) // 3)
-    quotient = context.divide(decimal.Decimal(value.numerator), decimal.Decimal(value.denominator))
+    context = _context(2 * _DIGITS)
+    gap = value - 1
+    if abs(gap) < Fraction(1, 1 << _DIGITS):
+        # Decimal would need as many digits as the gap has zeros; the series is exact to three times as many
+        natural = context.divide(*_decimals(gap * (1 - gap / 2)))
+        return float(natural if name == "ln" else context.divide(natural, context.ln(decimal.Decimal(10))))
+    quotient = context.divide(*_decimals(value))
     return float(context.ln(quotient) if name == "ln" else context.log10(quotient))
+
+
+def _decimals(value: Fraction) -> tuple[decimal.Decimal, decimal.Decimal]:
+    return decimal.Decimal(value.numerator), decimal.Decimal(value.denominator)
 
 
 def _whole_power(base: Fraction, exponent: int) -> Number:
@@ -139,15 +145,11 @@ def _float_power(base: float, exponent: float) -> Number:
 
 
 def _decimal_power(base: Fraction, exponent: Fraction) -> float:
-    if abs(_log2(base) * float(exponent)) > 1000:
+    if bits(exponent) > 1000 or abs(_log2(base) * float(exponent)) > 1000:
         raise ToolError("the power is too large or too small")
     # the error of the rounded base grows with the exponent
     context = _context(_DIGITS + exponent.numerator.bit_length() // 3)
-    first, second = (
-        context.divide(decimal.Decimal(value.numerator), decimal.Decimal(value.denominator))
-        for value in (base, exponent)
-    )
-    return float(context.power(first, second))
+    return float(context.power(context.divide(*_decimals(base)), context.divide(*_decimals(exponent))))
 
 
 def _exact_root(value: Fraction, degree: int) -> Fraction | None:

@@ -144,7 +144,7 @@ def split_arguments(content: str, minimum: int, maximum: int | None, *, quotes: 
         return _wrong_count(fewest if fewest > (maximum or fewest) else most, minimum, maximum)
     if free and high != fewest and low != most:
         raise ToolError(
-            f"{show(content)} can be read as {fewest} to {most} numbers; separate arguments with a comma and a space, "
+            f"{show(content)} can be read as {low} or up to {high} arguments; separate them with a comma and a space, "
             "and write no thousands separators"
         )
     cuts = hard | set(free) if free and low == most else hard

@@ -148,7 +148,7 @@ def _adapt(value: object, schema: Mapping[str, Any]) -> object:
 
 
 def _number(text: str, *, integer: bool) -> object:
-    value = parse_number(text)
+    value = parse_number(split_arguments(text, 1, 1)[0])
     if not integer:
         return value
     if value != int(value):
