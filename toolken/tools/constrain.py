@@ -21,7 +21,7 @@ class _State(NamedTuple):
     """Where the automaton stands behind a text.
 
     `part` is the part of a number literal that the text ends in: empty, `whole`, `decimals`, or one that needs a
-    digit next (`point`, `e`, `e-`, `exponent` being complete).
+    digit next (`point`, `e`, `e-`, `exponent` being complete); or `unit`, a currency sign behind a number.
     """
 
     depth: int = 1
@@ -61,6 +61,8 @@ def _state(text: str) -> _State | None:
 
 def _step(state: _State, character: str, minimum: int) -> _State | None:
     open_literal = state.part in ("point", "e", "e-")
+    if state.part == "unit" and character not in ",;) ":
+        return None
     if character in "0123456789" or character.isdecimal():
         return _digit(state)
     if character == ".":
@@ -74,7 +76,7 @@ def _step(state: _State, character: str, minimum: int) -> _State | None:
     if open_literal:
         return None
     if character == " ":
-        return None if state.last == " " else state._replace(part="", last=" ")
+        return None if state.last == " " else state._replace(part=state.part if state.part == "unit" else "", last=" ")
     return _symbol(state, character, minimum)
 
 
@@ -92,7 +94,8 @@ def _symbol(state: _State, character: str, minimum: int) -> _State | None:
     if character == "*" and state.last == "*":
         return state._replace(last="**")
     if character in _CURRENCY:
-        return state._replace(part="", last=character) if state.last not in _CURRENCY or not state.last else None
+        doubled = state.last and state.last in _CURRENCY
+        return None if doubled else state._replace(part="" if state.wanted else "unit", last=character)
     if character == "(":
         if not state.wanted or state.depth >= _MAX_DEPTH:
             return None
