@@ -118,8 +118,10 @@ def row(question: str, answer: str, *calls: CallSpan) -> Example:
 
 EXAMPLES = [
     row("First?", "The gcd is 4.", CallSpan(11, 12, "gcd", "316,196")),
-    row("Second?", "The gcd is 6.", CallSpan(11, 12, "gcd", "12,18")),
-    row("Second?", "The gcd is 6.", CallSpan(11, 12, "gcd", "12,18")),
+    row("First of them?", "The gcd is 6.", CallSpan(11, 12, "gcd", "12,18")),
+    row("First of them?", "The gcd is 6.", CallSpan(11, 12, "gcd", "12,18")),
+    row("First of all of the many?", "The gcd is 6.", CallSpan(11, 12, "gcd", "12,18")),
+    row("Second question, and it is a long one?", "The gcd is 6.", CallSpan(11, 12, "gcd", "12,18")),
     row("Three of them?", "So it is 2.", CallSpan(9, 10, "gcd", "4,6,8")),
     row("Both?", "1+1=2, gcd 2.", CallSpan(4, 5, "add", "1,1"), CallSpan(11, 12, "gcd", "2,4")),
     row("Other?", "1+1=2.", CallSpan(4, 5, "add", "1,1")),
@@ -128,7 +130,10 @@ EXAMPLES = [
 
 def test_demonstrations_spread_over_argument_shapes_and_do_not_repeat() -> None:
     chosen = [example.question for example in choose_examples(EXAMPLES, "gcd", 4)]
-    assert chosen == ["First?", "Both?", "Three of them?", "Second?"]
+    assert chosen == ["First of them?", "Both?", "Three of them?", "First?"]
+    # One of each shape, the most frequent first; within a shape usual lengths, and openings that are new.
+    two = [example.question for example in choose_examples(EXAMPLES[:5], "gcd", 3)]
+    assert two == ["First of them?", "First?", "Second question, and it is a long one?"]
     assert choose_examples(list(reversed(EXAMPLES)), "gcd", 3) == choose_examples(EXAMPLES, "gcd", 3)
 
 

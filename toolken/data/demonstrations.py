@@ -6,6 +6,7 @@ written where its result stands: `76+18=<add>(76, 18)=94 cups`; calls of other t
 
 from __future__ import annotations
 
+import statistics
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -24,8 +25,22 @@ def _shape(example: Example, tool: str) -> tuple[int, bool, int]:
     return arguments.count(",") + 1, "." in arguments, len(example.calls)
 
 
+def _usual_first(rows: Sequence[Example]) -> list[Example]:
+    """Sort by how far the question's length is from the median."""
+    usual = statistics.median_low(len(row.question) for row in rows)
+    return sorted(rows, key=lambda row: (abs(len(row.question) - usual), row.question))
+
+
+def _opening(example: Example) -> tuple[str, ...]:
+    return tuple(example.question.lower().split()[:2])
+
+
 def choose_examples(examples: Sequence[Example], tool: str, count: int) -> list[Example]:
-    """Choose up to `count` examples that call the tool: one of each argument shape in turn, short texts first."""
+    """Choose up to `count` examples that call the tool: one of each argument shape in turn.
+
+    Frequent shapes come first, texts of usual length before others, and questions that open in a new way before
+    those that open like one that is chosen already.
+    """
     shapes: dict[tuple[int, bool, int], list[Example]] = defaultdict(list)
     seen: set[str] = set()
     for example in examples:
@@ -33,13 +48,18 @@ def choose_examples(examples: Sequence[Example], tool: str, count: int) -> list[
         if not known and any(call.tool == tool for call in example.calls):
             seen.add(example.question)
             shapes[_shape(example, tool)].append(example)
-    for rows in shapes.values():
-        rows.sort(key=lambda row: (len(row.question) + len(row.answer), row.question))
-    # Frequent shapes first: a demonstration should look like what will be asked.
     order = sorted(shapes, key=lambda shape: (-len(shapes[shape]), shape))
+    shapes.update({shape: _usual_first(rows) for shape, rows in shapes.items()})
     chosen: list[Example] = []
+    opened: set[tuple[str, ...]] = set()
     while len(chosen) < count and any(shapes.values()):
-        chosen += [shapes[shape].pop(0) for shape in order if shapes[shape]]
+        for shape in order:
+            rows = shapes[shape]
+            if rows:
+                row = next((row for row in rows if _opening(row) not in opened), rows[0])
+                rows.remove(row)
+                chosen.append(row)
+                opened.add(_opening(row))
     return chosen[:count]
 
 
@@ -52,7 +72,7 @@ def show_examples(tool: Tool, examples: Sequence[Example], *, count: int, chat: 
         count: Worked calls at most; with 0 the head alone is shown.
         chat: Answers start on a line of their own, as they do after a chat frame.
     """
-    names = [*tool.order, "..."] if tool.variadic else list(tool.order)
+    names = [*(name for name in tool.order if name != tool.variadic), *(["..."] if tool.variadic else [])]
     head = f"The tool <{tool.name}> is called as <{tool.name}>({', '.join(names)})=result. {tool.description}"
     gap = "\n" if chat else " "
     blocks = [" ".join(head.split())]

@@ -8,6 +8,7 @@ vouches for the text.
 
 from __future__ import annotations
 
+import functools
 import unicodedata
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -40,6 +41,7 @@ def _anchored(tokenizer: PreTrainedTokenizerBase, text: str, special: bool) -> l
     return None
 
 
+@functools.lru_cache(maxsize=8)
 def adds_space(tokenizer: PreTrainedTokenizerBase) -> bool:
     """Return whether the tokenizer puts a dummy space in front of the text it encodes, as SentencePiece models do."""
     head = _raw(tokenizer, "\n", False)
