@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from toolken.errors import ToolError
 from toolken.tools.arguments import parse_numbers
 from toolken.tools.constrain import may_continue
+from toolken.tools.splitting import closing_bracket
 
 CASES = [json.loads(line) for line in (Path(__file__).parent / "cases/arguments.jsonl").read_text().splitlines()]
 PLAIN = [
@@ -20,7 +21,8 @@ PLAIN = [
 
 
 @pytest.mark.parametrize(
-    "text", [*PLAIN, "2, 3)", "3)\n\nQ:", "2.5e-3, 1E+2)", "-$5, 3)", "(3+4)*2, 1)", "5%).", "1,000,000, 2)"]
+    "text",
+    [*PLAIN, "2, 3)", "3)\n\nQ:", "2.5e-3, 1E+2)", "-$5, 3)", "(3+4)*2, 1)", "5%).", "5€, $6 )", "1,000,000, 2)"],
 )
 def test_every_good_text_may_be_written_character_by_character_and_at_once(text: str) -> None:
     assert may_continue("", text)
@@ -56,6 +58,8 @@ def test_every_good_text_may_be_written_character_by_character_and_at_once(text:
         ("1.5", "."),
         ("1%", "%"),
         ("1%", "5"),
+        ("1€", "5"),
+        ("1€ ", "+"),
         ("(1)", "5"),
         ("(1", ","),
         ("---", "1"),
@@ -77,7 +81,7 @@ def test_a_call_is_not_closed_before_it_has_its_values() -> None:
 @settings(max_examples=500, deadline=None)
 @given(st.text(alphabet="0123456789.,;+-*/^%()xeE$ ", max_size=25))
 def test_whatever_is_let_through_is_read_but_for_sizes_and_thousands(text: str) -> None:
-    if not may_continue("", text) or ")" not in text:
+    if not may_continue("", text) or closing_bracket(text) is None:
         return
     try:
         parse_numbers(text, None)
