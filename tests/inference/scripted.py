@@ -7,7 +7,7 @@ from toolken.config import InferenceSection
 from toolken.errors import UserError
 from toolken.inference.backend import Candidate, Request
 from toolken.inference.events import Event
-from toolken.inference.filling import Context, Failure
+from toolken.inference.filling import Context, Failure, Splice
 from toolken.inference.machine import Machine, Mode
 from toolken.tools.tool import Outcome, Tool, tool
 
@@ -96,10 +96,10 @@ class PlainScript:
             ids += self._backend.ids_of(f"{failure.raw_arguments}) failed: {failure.error}. Corrected: <{tool.name}>(")
         return Context(prefix, ids)
 
-    def splice(self, before: str, result: str) -> list[int]:
+    def splice(self, before: str, result: str) -> Splice:
         if result in self.unwritable:
             raise UserError("result", "the tokenizer cannot write it")
-        return self._backend.ids_of(result)
+        return Splice(self._backend.ids_of(result), result)
 
 
 def play(

@@ -33,6 +33,13 @@ class Context(NamedTuple):
     ids: list[int]
 
 
+class Splice(NamedTuple):
+    """An inserted result: the ids that are fed, and their text, with a space in front where the result has one."""
+
+    ids: list[int]
+    text: str
+
+
 class Filling:
     """The arguments of one call as they are written.
 
@@ -63,7 +70,7 @@ class Filling:
         """Take the best candidate that can be part of the arguments."""
         constrained = config.constrain_arguments and self.tool.numeric
         for candidate in ranked:
-            piece = None if candidate.token in eos_ids else self._decoder.peek([candidate.token])
+            piece = "" if candidate.token in eos_ids else self._decoder.peek([candidate.token])
             if constrained and not (piece and may_continue(self.raw, piece, minimum=self.tool.arity[0])):
                 continue
             self._take(candidate.token, ended=candidate.token in eos_ids)

@@ -19,7 +19,7 @@ from toolken.config import InferenceSection
 from toolken.errors import ToolError, UserError
 from toolken.inference.backend import Backend, Candidate, Request
 from toolken.inference.events import Call, CallRecord, Event, Result, Stop, StopReason, Text, json_value
-from toolken.inference.filling import Context, Failure, Filling
+from toolken.inference.filling import Context, Failure, Filling, Splice
 from toolken.inference.text import AnswerText, Decoder
 from toolken.tools.arguments import parse_arguments
 from toolken.tools.results import format_result
@@ -46,8 +46,8 @@ class Script(Protocol):
     def fill(self, tool: Tool, answer: Sequence[int], failures: Sequence[Failure]) -> Context:
         """Return the context of argument mode, up to and including `<name>(`."""
 
-    def splice(self, before: str, result: str) -> list[int]:
-        """Return the ids that put a result behind the text; UserError if the tokenizer changes the result."""
+    def splice(self, before: str, result: str) -> Splice:
+        """Return what puts a result behind the text; UserError if the tokenizer changes the result."""
 
 
 class Execution(NamedTuple):
@@ -153,12 +153,12 @@ class Machine:
             result = format_result(outcome.result, self._config.result_format)
             if not result:
                 raise ToolError("the result is empty")
-            ids = self._script.splice(self.answer.text, result)
+            splice = self._script.splice(self.answer.text, result)
         except (ToolError, UserError) as error:
             self._fail(Outcome("tool_error", str(error), outcome.transport, outcome.business, outcome.data))
             return
         self._say(self.answer.flush())
-        text, start, end = self.answer.insert(ids, result)
+        text, start, end = self.answer.insert(splice.ids, splice.text, result)
         self._log(outcome, text, start=start, end=end)
         self._failures.clear()
         self._banned.clear()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from toolken.data.encode import decode_piece, encode_piece, splice_ids
 from toolken.data.prompts import Demonstrations, Prompt
 from toolken.errors import UserError
-from toolken.inference.filling import Context, Failure
+from toolken.inference.filling import Context, Failure, Splice
 from toolken.tools.tool import Tool
 
 if TYPE_CHECKING:
@@ -58,13 +58,14 @@ class QuestionScript:
             ids += encode_piece(self._tokenizer, f"{raw}) failed: {error}. Corrected: <{tool.name}>(")
         return Context(shown.prefix_ids(self._tokenizer), ids)
 
-    def splice(self, before: str, result: str) -> list[int]:
-        """Return the ids that put a result behind the answer so far.
+    def splice(self, before: str, result: str) -> Splice:
+        """Return what puts a result behind the answer so far.
 
         Raises:
             UserError: The tokenizer does not give the result back as it is.
         """
         ids = splice_ids(self._tokenizer, self._after + before, result)
-        if decode_piece(self._tokenizer, ids).removeprefix(" ") != result.removeprefix(" "):
+        text = decode_piece(self._tokenizer, ids)
+        if text not in (result, " " + result):
             raise UserError("result", f"the tokenizer cannot write {result[:40]!r}")
-        return ids
+        return Splice(ids, text)

@@ -13,6 +13,7 @@ from toolken.inference.continuation import extends_number, may_extend
 
 BROKEN = "\ufffd"
 LONGEST_CHARACTER = 4
+LONGEST_HELD = 12
 CONTEXT = 8
 
 
@@ -26,32 +27,56 @@ class Decoder:
 
     def __init__(self, decode: Callable[[Sequence[int]], str], context: Sequence[int]) -> None:
         self._decode = decode
-        self._window = list(context[-CONTEXT:])
-        self._before = decode(self._window)
-        self._held: list[int] = []
+        self._fresh: list[int] = list(context[-CONTEXT:])
+        self._shown = 0
+        self._settle()
 
-    def peek(self, ids: Sequence[int]) -> str | None:
-        """Return the text that these ids complete; None while the last character lacks bytes."""
-        fresh = [*self._held, *ids]
-        text = self._decode([*self._window, *fresh])
-        piece = text[len(self._before) :] if text.startswith(self._before) else self._decode(fresh)
-        return None if piece.endswith(BROKEN) and len(fresh) < LONGEST_CHARACTER else piece
+    def peek(self, ids: Sequence[int]) -> str:
+        """Return the text that these ids would complete; empty while its last character lacks bytes."""
+        return self._whole(self._piece(ids))[self._shown :]
 
     def push(self, ids: Sequence[int]) -> str:
         """Append ids and return the text that they complete."""
-        piece = self.peek(ids)
-        self._held += ids
-        return "" if piece is None else self._settle(piece)
+        self._fresh += ids
+        piece = self._piece(())
+        whole = self._whole(piece)
+        new = whole[self._shown :]
+        if whole == piece or len(self._fresh) > LONGEST_HELD:
+            new = piece[self._shown :]
+            self._settle()
+        else:
+            self._shown = max(self._shown, len(whole))
+        return new
 
     def flush(self) -> str:
         """Return what is held back, incomplete as it is."""
-        return self._settle(self._decode(self._held)) if self._held else ""
+        if not self._fresh:
+            return ""
+        rest = self._piece(())[self._shown :]
+        self._settle()
+        return rest
 
-    def _settle(self, piece: str) -> str:
+    def skip(self, ids: Sequence[int]) -> None:
+        """Append ids whose text is known; nothing may be held back."""
+        self._fresh = list(ids)
+        self._settle()
+
+    def _piece(self, ids: Sequence[int]) -> str:
+        fresh = [*self._fresh, *ids]
+        text = self._decode([*self._window, *fresh])
+        return text[len(self._before) :] if text.startswith(self._before) else self._decode(fresh)
+
+    def _whole(self, piece: str) -> str:
+        """Cut off a broken end: up to three bytes of a character stand there as so many marks."""
+        end = len(piece)
+        while end and len(piece) - end < LONGEST_CHARACTER - 1 and piece[end - 1] == BROKEN:
+            end -= 1
+        return piece[:end]
+
+    def _settle(self) -> None:
         # The window starts at a whole character: bytes decode the same with and without what stood before.
-        self._window, self._held = self._held, []
+        self._window, self._fresh, self._shown = self._fresh, [], 0
         self._before = self._decode(self._window)
-        return piece
 
 
 class AnswerText:
@@ -84,7 +109,7 @@ class AnswerText:
         """Return whether this token leaves the number that was inserted last as it is."""
         if not self._result:
             return True
-        piece = self._decoder.peek([token]) or ""
+        piece = self._decoder.peek([token])
         return not extends_number(self._result, self.text[self._result_end :] + piece)
 
     def takes_result(self) -> bool:
@@ -102,14 +127,20 @@ class AnswerText:
             self.text = self.text[: min(found)]
         return bool(found)
 
-    def insert(self, ids: Sequence[int], result: str) -> tuple[str, int, int]:
+    def insert(self, ids: Sequence[int], text: str, result: str) -> tuple[str, int, int]:
         """Append an inserted result; return its piece of visible text and the span of the result in there.
 
-        All text before must have been handed out (`flush`), and the ids' text must end with the result.
+        All text before must have been handed out (`flush`).
+
+        Args:
+            ids: Of the piece.
+            text: What the ids say: the result, with a space in front where it has one.
+            result: The result itself.
         """
         begin = len(self.visible)
         self.ids += ids
-        self.text += self._decoder.push(ids) + self._decoder.flush()
+        self._decoder.skip(ids)
+        self.text += text
         self._result, self._result_end = result, len(self.text)
         self._shown = len(self.text)
         visible = self.visible
