@@ -7,11 +7,13 @@ refused with the fix.
 from __future__ import annotations
 
 import platform
+import warnings
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from transformers import (
     AutoModelForCausalLM,
     AutoTokenizer,
@@ -108,7 +110,7 @@ def _from_pretrained(source: Source, arguments: dict[str, Any]) -> tuple[PreTrai
         model = AutoModelForCausalLM.from_pretrained(
             source.path, revision=source.revision, trust_remote_code=False, **arguments
         )
-    except (OSError, ValueError, ImportError, RuntimeError, KeyError) as error:
+    except (OSError, ValueError, ImportError, RuntimeError, KeyError, SafetensorError) as error:
         raise UserError(source.name, f"the base cannot be loaded: {_first_line(error)}", source.fix) from error
     return model, tokenizer
 
@@ -125,8 +127,10 @@ def _with_adapter(model: PreTrainedModel, adapter: str) -> PreTrainedModel:
             "save it again with PEFT's save_pretrained, which writes safetensors",
         )
     try:
-        adapted = PeftModel.from_pretrained(model, adapter, is_trainable=False, autocast_adapter_dtype=False)
-    except (OSError, ValueError, RuntimeError, KeyError) as error:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # peft reads names that transformers is about to drop
+            adapted = PeftModel.from_pretrained(model, adapter, is_trainable=False, autocast_adapter_dtype=False)
+    except (OSError, ValueError, RuntimeError, KeyError, SafetensorError) as error:
         raise UserError(
             adapter, f"the adapter cannot be applied: {_first_line(error)}", "check base.adapter"
         ) from error
