@@ -1,0 +1,180 @@
+"""Everything that training ever needs from the frozen base, extracted once.
+
+The base is frozen and toolkens are never inputs, so the hidden state, the logsumexp and maximum of the word logits
+and the logit of the gold word do not depend on the rows: with them cached, the loss is exact. Hidden states are taken
+in the context of use: after the same few-shot prefix. A run that is killed resumes at the shard it was killed in and
+ends with the same bytes.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+
+import torch
+from torch import Tensor
+from tqdm import tqdm
+
+from toolken.config import FeaturesSection
+from toolken.data.align import Encoded
+from toolken.errors import UserError
+from toolken.model.base import BaseLM
+from toolken.training.cache import ShardCache, cache_key
+from toolken.training.forward import Forward, check, plan_shards
+
+
+@dataclass(frozen=True)
+class Features:
+    """Rows of the same N positions, on the CPU.
+
+    Attributes:
+        hidden: (N, d) the head's input, in the base's dtype.
+        base_lse: (N,) float32 logsumexp of the word logits.
+        base_max: (N,) float32 largest word logit.
+        base_target: (N,) float32 logit of the gold word (of a result's first token at a toolken position).
+        toolken: (N,) int64 gold row, -1 for a word.
+        example: (N,) int64 which example the position belongs to.
+    """
+
+    hidden: Tensor
+    base_lse: Tensor
+    base_max: Tensor
+    base_target: Tensor
+    toolken: Tensor
+    example: Tensor
+
+    def __len__(self) -> int:
+        return len(self.toolken)
+
+    def replace(
+        self,
+        *,
+        hidden: Tensor | None = None,
+        base_lse: Tensor | None = None,
+        base_target: Tensor | None = None,
+        toolken: Tensor | None = None,
+    ) -> Features:
+        """Return a copy with some of the columns changed."""
+        return replace(
+            self,
+            hidden=self.hidden if hidden is None else hidden,
+            base_lse=self.base_lse if base_lse is None else base_lse,
+            base_target=self.base_target if base_target is None else base_target,
+            toolken=self.toolken if toolken is None else toolken,
+        )
+
+    def select(self, mask: Tensor) -> Features:
+        """Return the positions of a boolean mask (N,), or of int64 indices."""
+        return Features(*(getattr(self, column.name)[mask] for column in fields(self)))
+
+    def concat(self, other: Features) -> Features:
+        """Return both, the other's example numbers counted on from these."""
+        offset = int(self.example.max()) + 1 if len(self) else 0
+        shifted = replace(other, example=other.example + offset)
+        return Features(
+            *(torch.cat([getattr(self, column.name), getattr(shifted, column.name)]) for column in fields(self))
+        )
+
+
+def extract(
+    base: BaseLM,
+    encoded: Sequence[Encoded],
+    *,
+    section: FeaturesSection,
+    progress: bool = True,
+    label: str = "train",
+) -> Features:
+    """Return the features of all supervised positions, example by example, from the cache where it has them.
+
+    Args:
+        base: The frozen base.
+        encoded: Token ids and positions; `Features.example` counts them.
+        section: Cache folder, token budget and block sizes.
+        progress: Announce size and time and show a progress bar, on stderr.
+        label: What these examples are called in messages.
+
+    Raises:
+        UserError: A text that is longer than the base's context, memory or disk that does not suffice, hidden states
+            that are not finite.
+    """
+    check(base, encoded)
+    shards = plan_shards(encoded, section)
+    cache = ShardCache(section.cache, cache_key(base.fingerprint, str(base.device.type), encoded, section))
+    size = sum(len(e.index) for e in encoded) * (base.hidden_size * base.dtype.itemsize + 28)
+    missing = [number for number in range(len(shards)) if not cache.has(number, _rows(encoded, shards[number]))]
+    if progress:
+        _announce(encoded, size=size, label=label, place=f"{cache.directory}", missing=len(missing), of=len(shards))
+    if missing:
+        cache.reserve(size * len(missing) // len(shards))
+    _fill(base, encoded, cache, shards=shards, missing=missing, section=section, progress=progress, label=label)
+    cache.finish(len(shards), label)
+    return _assemble(base, encoded, cache, shards)
+
+
+def _fill(
+    base: BaseLM,
+    encoded: Sequence[Encoded],
+    cache: ShardCache,
+    *,
+    shards: list[list[int]],
+    missing: list[int],
+    section: FeaturesSection,
+    progress: bool,
+    label: str,
+) -> None:
+    """Compute and store the shards that are missing."""
+    forward = Forward(base, section)
+    tokens = sum(len(encoded[i].ids) for number in missing for i in shards[number])
+    started, announced = time.monotonic(), not progress
+    with tqdm(total=tokens, desc=f"features {label}", unit="tok", disable=not progress or not missing) as bar:
+        for number in missing:
+            parts = []
+            for batch in forward.batches(encoded, shards[number]):
+                parts.append(forward.run(encoded, batch))
+                bar.update(sum(len(encoded[i].ids) for i in batch))
+                if not announced:
+                    expected = (time.monotonic() - started) * tokens / max(bar.n, 1)
+                    tqdm.write(f"features {label}: about {expected:.0f} s for {tokens:,} tokens", file=sys.stderr)
+                    announced = True
+            columns = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
+            if not bool(torch.isfinite(columns["base_lse"]).all()):
+                raise UserError(base.name, "hidden states that are not finite", "set base.dtype to float32 or bfloat16")
+            cache.write(number, columns)
+
+
+def _rows(encoded: Sequence[Encoded], shard: list[int]) -> int:
+    """Return how many positions a shard holds."""
+    return sum(len(encoded[i].index) for i in shard)
+
+
+def _assemble(base: BaseLM, encoded: Sequence[Encoded], cache: ShardCache, shards: list[list[int]]) -> Features:
+    """Put the shards, which are sorted by length, back into the order of the examples."""
+    counts = torch.tensor([len(e.index) for e in encoded], dtype=torch.int64)
+    starts = counts.cumsum(0) - counts
+    rows = int(counts.sum())
+    hidden = torch.empty(rows, base.hidden_size, dtype=base.dtype)
+    numbers = {name: torch.empty(rows) for name in ("base_lse", "base_max", "base_target")}
+    for number, shard in enumerate(shards):
+        stored = cache.read(number)
+        places = [torch.arange(int(starts[i]), int(starts[i] + counts[i])) for i in shard]
+        place = torch.cat(places)
+        hidden[place] = stored["hidden"]
+        for name, column in numbers.items():
+            column[place] = stored[name]
+    toolken = torch.tensor([row for e in encoded for row in e.toolken], dtype=torch.int64)
+    example = torch.repeat_interleave(torch.arange(len(encoded)), counts)
+    return Features(hidden, numbers["base_lse"], numbers["base_max"], numbers["base_target"], toolken, example)
+
+
+def _announce(encoded: Sequence[Encoded], *, size: int, label: str, place: str, missing: int, of: int) -> None:
+    """Say what is about to be computed, and where it goes."""
+    tokens = sum(len(e.ids) for e in encoded)
+    positions = sum(len(e.index) for e in encoded)
+    found = "all cached" if not missing else f"{of - missing} of {of} shards cached"
+    print(
+        f"features {label}: {len(encoded):,} examples, {tokens:,} tokens, {positions:,} positions, "
+        f"{size / 1e6:,.1f} MB in {place} ({found})",
+        file=sys.stderr,
+    )
