@@ -27,8 +27,6 @@ CONFIG_KEYS = (
     "num_key_value_heads",
     "head_dim",
     "hidden_act",
-    "rope_parameters",
-    "partial_rotary_factor",
     "rms_norm_eps",
     "layer_norm_eps",
 )
@@ -50,7 +48,7 @@ def fingerprint(
         facts: Further facts, in JSON types.
     """
     config: Any = model.config.get_text_config(decoder=True)
-    described = {key: getattr(config, key, None) for key in CONFIG_KEYS}
+    described = {key: getattr(config, key, None) for key in CONFIG_KEYS} | {"rope": _rope(config)}
     digest = hashlib.sha256(_json({"facts": dict(facts), "config": described, "tokenizer": _tokenizer(tokenizer)}))
     tensors = model.state_dict()
     whole = sum(tensor.nbytes for tensor in tensors.values()) <= WHOLE_BYTES
@@ -61,6 +59,13 @@ def fingerprint(
         digest.update(_json([name, list(tensor.shape), str(tensor.dtype)]))
         digest.update(_content(tensor, whole=whole or tensor.data_ptr() in heads))
     return digest.hexdigest()
+
+
+def _rope(config: Any) -> dict[str, object]:
+    """Return the rotary embedding's facts; some releases keep empty entries beside those of each kind of layer."""
+    facts: dict[str, object] = getattr(config, "rope_parameters", None) or {}
+    by_layer: dict[str, object] = {key: value for key, value in facts.items() if isinstance(value, dict)}
+    return by_layer or {key: value for key, value in facts.items() if value is not None}
 
 
 def _content(tensor: Tensor, *, whole: bool) -> memoryview:
