@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import logging
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 
@@ -124,9 +124,13 @@ class Engine:
             answers[index] = answer
         return [answers[index] for index in range(len(questions))]
 
-    def completed(self, questions: Sequence[str]) -> Iterator[tuple[int, Answer]]:
-        """Yield the index and the answer of each question as soon as it is complete."""
+    def completed(
+        self, questions: Sequence[str], *, watch: Callable[[Event], None] | None = None
+    ) -> Iterator[tuple[int, Answer]]:
+        """Yield the index and the answer of each question as soon as it is complete; `watch` sees every event before."""
         for step in self._run(questions):
+            for event in step.events if watch is not None else ():
+                watch(event)
             if step.usage is not None:
                 yield step.place, self._answer(questions[step.place], step.machine, step.usage)
 

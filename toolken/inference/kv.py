@@ -110,22 +110,22 @@ class Pack:
         """Have room for so many rows and columns, the used columns moved so that they end at `align`."""
         old = (self._keys, self._values)
         has_rows, has_columns = self._keys.shape[1], self._keys.shape[3]
-        if has_rows >= rows and has_columns >= columns and align == self.columns:
-            return
-        self._keys, self._values = self._buffers(
-            has_rows if has_rows >= rows else max(rows, 2 * has_rows),
-            has_columns if has_columns >= columns else columns + columns // 4 + COLUMN_BLOCK,
-        )
+        grown = has_rows < rows or has_columns < columns
+        if grown:
+            self._keys, self._values = self._buffers(
+                has_rows if has_rows >= rows else max(rows, 2 * has_rows),
+                has_columns if has_columns >= columns else columns + columns // 4 + COLUMN_BLOCK,
+            )
         kept, width = len(self.names), max(self.lengths, default=0)
-        for new, buffer in zip((self._keys, self._values), old, strict=True):
-            new[:, :kept, :, align - width : align] = buffer[:, :kept, :, self.columns - width : self.columns]
+        if width and (grown or align != self.columns):
+            for new, buffer in zip((self._keys, self._values), old, strict=True):
+                used = buffer[:, :kept, :, self.columns - width : self.columns]
+                new[:, :kept, :, align - width : align] = used if grown else used.clone()
         self.columns = align
 
     def add(self, name: int, kv: KV) -> None:
         """Add a context as the last row."""
         row, align = len(self.names), max(self.columns, kv.length)
-        if not row:
-            self.columns = align
         self._reserve(row + 1, align, align=align)
         place = slice(self.columns - kv.length, self.columns)
         self._keys[:, row, :, place] = kv.keys

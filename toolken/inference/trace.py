@@ -5,7 +5,7 @@ Written to be read while it happens: nothing is printed twice and nothing is tak
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable
 
 from rich.console import Console
 from rich.text import Text as Styled
@@ -29,11 +29,9 @@ def show(event: Event) -> Styled:
     return Styled(f"  ({event.reason})\n", STYLES["stop"])
 
 
-def trace(events: Iterable[Event], console: Console) -> Iterator[Event]:
-    """Print events as they come and pass them on."""
-    for event in events:
-        console.print(show(event), end="", soft_wrap=True, highlight=False, markup=False)
-        yield event
+def printer(console: Console) -> Callable[[Event], None]:
+    """Return what prints an event as it comes."""
+    return lambda event: console.print(show(event), end="", soft_wrap=True, highlight=False, markup=False)
 
 
 def _plain(text: str) -> str:
