@@ -88,10 +88,9 @@ def optimise(
         curve += [(evaluations + at, loss) for at, loss in found.curve[1 if curve else 0 :]]
         evaluations += found.evaluations
         iterations += len(found.curve) - 1
-        moved = len(found.curve) > 1
-        if found.converged or iterations >= settings.max_iterations or (stuck and not moved):
+        if found.converged or iterations >= settings.max_iterations or (stuck and found.stalled):
             break
-        stuck, scale = not moved, None
+        stuck, scale = found.stalled, None
     weight, bias = anchor[:, :-1].contiguous(), anchor[:, -1].contiguous()
     if settings.bias_free and settings.affine:
         bias = settle_bias(terms, weight, bias, transform=settings.transform, block=settings.block)

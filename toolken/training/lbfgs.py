@@ -18,6 +18,10 @@ SUFFICIENT, CURVATURE = 1e-4, 0.9
 """Constants of the strong Wolfe conditions (Nocedal & Wright, Numerical Optimization, 2nd ed., eq. 3.7)."""
 
 
+PATIENCE = 5
+"""Iterations in a row that lower neither the loss nor the measure, after which the arithmetic has no more to give."""
+
+
 class Point(NamedTuple):
     """A point of the search: variables, loss, gradient, and what the caller measures there (stop when <= tolerance)."""
 
@@ -28,11 +32,12 @@ class Point(NamedTuple):
 
 
 class Minimum(NamedTuple):
-    """Where the search ended, after how many evaluations, with the loss after every iteration."""
+    """Where the search ended and why, after how many evaluations; `curve` has the loss after every iteration."""
 
     point: Point
     evaluations: int
     converged: bool
+    stalled: bool
     curve: list[tuple[int, float]]
 
 
@@ -47,8 +52,9 @@ def minimise(
     point = function(start)
     evaluations, curve = 1, [(1, point.loss)]
     pairs: deque[tuple[Tensor, Tensor]] = deque(maxlen=history)
+    best_loss, best_measure, idle = point.loss, point.measure, 0
     for _ in range(max_iterations):
-        if point.measure <= tolerance:
+        if point.measure <= tolerance or idle >= PATIENCE:
             break
         direction = -_inverse_hessian_times(point.gradient, pairs)
         if not pairs:
@@ -57,6 +63,7 @@ def minimise(
         evaluations += used
         if new is None:
             if not pairs:
+                idle = PATIENCE
                 break
             pairs.clear()  # stale curvature can spoil a direction; one try along the plain gradient
             continue
@@ -65,7 +72,17 @@ def minimise(
             pairs.append((step, change))
         point = new
         curve.append((evaluations, point.loss))
-    return Minimum(point, evaluations, point.measure <= tolerance, curve)
+        progress = point.loss < best_loss - _noise(point) or point.measure < 0.9 * best_measure
+        idle = 0 if progress else idle + 1
+        best_loss, best_measure = min(best_loss, point.loss), min(best_measure, point.measure)
+    converged = point.measure <= tolerance
+    return Minimum(point, evaluations, converged, not converged and idle >= PATIENCE, curve)
+
+
+def _noise(point: Point) -> float:
+    """Return how far rounding may move the loss: a few units in the last place of its sum."""
+    unit = max(0.1 * torch.finfo(point.x.dtype).eps, 4 * torch.finfo(torch.float64).eps)
+    return unit * max(1.0, abs(point.loss))
 
 
 def _dot(a: Tensor, b: Tensor) -> float:
@@ -100,9 +117,7 @@ def _line_search(
     slope = _dot(origin.gradient, direction)
     if slope >= 0:
         return None, 0
-    # Rounding of the loss must not refuse steps that are right: allow a few units in its last place.
-    noise = max(0.1 * torch.finfo(origin.x.dtype).eps, 4 * torch.finfo(torch.float64).eps)
-    slack = noise * max(1.0, abs(origin.loss))
+    slack = _noise(origin)  # rounding must not refuse steps that are right
     low, low_slope, low_step = origin, slope, 0.0
     high: Point | None = None
     high_slope, high_step, step = 0.0, 0.0, 1.0
@@ -119,7 +134,7 @@ def _line_search(
             low, low_slope, low_step = new, new_slope, step
         if high is None:
             step *= 4
-        elif abs(high_step - low_step) < 1e-9:
+        elif abs(high_step - low_step) * min(1.0, -slope / slack) < 1e-3:  # below what the loss can tell apart
             break
         else:
             step = _cubic(low_step, low.loss, low_slope, high_step, high.loss, high_slope)

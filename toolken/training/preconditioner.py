@@ -71,7 +71,10 @@ def _curvature(terms: Terms, part: slice, weight: Tensor, bias: Tensor, transfor
 
 
 def _factor(terms: Terms, weights: Tensor, l2: float, *, bias_free: bool) -> Tensor:
-    """Return A (d + 1, d + 1): A^T A inverts `sum_t weights_t x_t x_t^T / total + 2 l2 I`, with x = (h, 1) or (h, 0)."""
+    """Return A (d + 1, d + 1), A^T A the inverse of `sum_t weights_t x_t x_t^T / total + 2 l2 I`.
+
+    `x` is (h, 1), or (h, 0) where the bias is fixed.
+    """
     width = terms.hidden.shape[1]
     kept = (weights > NEGLIGIBLE * weights.max()).nonzero().squeeze(1)
     most = max(8192, 4 * width)
