@@ -1,7 +1,7 @@
 """Wall time and peak memory of the stages of a run.
 
-The peak is that of the whole process up to the end of the stage (the operating system keeps one high-water mark), on CUDA that of the
-allocator during the stage.
+The peak is that of the whole process up to the end of the stage (the operating system keeps one high-water mark), on
+CUDA that of the allocator during the stage.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def read_examples(
     *,
     root: Path | None = None,
     generate: GenerateSection | None = None,
-    tools: Sequence[str],
+    tools: Sequence[str] | None,
     limit: int | None = None,
     on_bad_row: Literal["error", "skip"] = "error",
 ) -> Rows:
@@ -67,7 +67,7 @@ def read_examples(
         sources: `generated`, a path or glob with an optional row slice, or `hub:owner/name[:split]`.
         root: Folder that relative paths start from; see `files.data_root`.
         generate: Settings of the source `generated`.
-        tools: Names of the tools that calls may name.
+        tools: Names of the tools that calls may name; None takes any name.
         limit: Keep so many rows of every source at most.
         on_bad_row: Stop at a row that has no usable call or span, or name it in `refused`.
 
@@ -80,7 +80,7 @@ def read_examples(
         before = len(examples)
         if source == GENERATED:
             section = generate or GenerateSection()
-            examples += generate_examples(section, tools, seed=section.seed)[:limit]
+            examples += generate_examples(section, tools or (), seed=section.seed)[:limit]
             continue
         for raw in itertools.islice(read_rows(source, root=root), limit):
             try:

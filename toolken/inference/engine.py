@@ -26,7 +26,6 @@ from toolken.inference.hf import HFBackend
 from toolken.inference.machine import Execution, Machine
 from toolken.inference.schedule import Step, Usage, drive
 from toolken.inference.script import QuestionScript
-from toolken.model.artefact import PromptRecord
 from toolken.model.base import BaseLM
 from toolken.model.head import ToolkenHead
 from toolken.tools.executor import Executor
@@ -127,10 +126,11 @@ class Engine:
     def completed(
         self, questions: Sequence[str], *, watch: Callable[[Event], None] | None = None
     ) -> Iterator[tuple[int, Answer]]:
-        """Yield the index and the answer of each question as soon as it is complete; `watch` sees every event before."""
+        """Yield index and answer of each question as soon as it is complete; `watch` sees every event before."""
         for step in self._run(questions):
-            for event in step.events if watch is not None else ():
-                watch(event)
+            if watch is not None:
+                for event in step.events:
+                    watch(event)
             if step.usage is not None:
                 yield step.place, self._answer(questions[step.place], step.machine, step.usage)
 
@@ -191,24 +191,13 @@ class Engine:
 
 def _choose_prompt(prompt: Prompt | None, head: ToolkenHead | None, base: BaseLM) -> Prompt:
     """Return the prompt to use; one that the toolkens were not trained in is a warning."""
-    trained = _trained_prompt(head.info.prompt) if head is not None else None
+    trained = head.info.prompt.prompt() if head is not None else None
     if prompt is None:
         return trained or load_prompt(PromptSection(), tokenizer=base.tokenizer)
     if trained is not None and trained.hash != prompt.hash:
         pair = f"{prompt.hash[:12]} is not the one that the toolkens were trained in, {trained.hash[:12]}"
         warnings.warn(f"the prompt {pair}: calls may be missed, or too many", stacklevel=3)
     return prompt
-
-
-def _trained_prompt(record: PromptRecord) -> Prompt:
-    return Prompt(
-        before=record.before,
-        after=record.after,
-        chat=record.chat,
-        answer_pattern=record.answer_pattern,
-        stop=tuple(record.stop),
-        conclusion=record.conclusion,
-    )
 
 
 def _demonstrations(text: str, tool: Tool) -> Demonstrations:

@@ -80,6 +80,17 @@ class ToolRecord(Record):
             examples=examples,
         )
 
+    def tool(self) -> Tool:
+        """Return the tool as it is described here; it has no function, so it cannot run."""
+        return Tool(
+            name=self.name,
+            description=self.description,
+            parameters=self.parameters,
+            order=tuple(self.order),
+            variadic=self.variadic,
+            reference=self.reference,
+        )
+
 
 class PromptRecord(Record):
     """The reasoning prompt that the rows were trained after."""
@@ -104,6 +115,11 @@ class PromptRecord(Record):
             conclusion=prompt.conclusion,
             hash=prompt.hash,
         )
+
+    def prompt(self) -> Prompt:
+        """Return the prompt that was described."""
+        fields = self.model_dump(exclude={"hash", "stop"})
+        return Prompt(**fields, stop=tuple(self.stop))
 
 
 class HeadInfo(Record):

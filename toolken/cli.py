@@ -1,0 +1,72 @@
+"""The command line: `toolken COMMAND [--key value ...]`.
+
+A command's last line on stdout is one JSON object; everything else goes to stderr. Bad input ends with one line and
+status 2, Ctrl-C with status 130 and a word on how to go on.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections.abc import Sequence
+
+from toolken.commands import artefacts, data, evaluation, runs
+from toolken.commands.command import Command
+from toolken.config_loading import parse_arguments
+from toolken.errors import UserError, did_you_mean
+
+COMMANDS: dict[str, Command] = {  # type: ignore[type-arg]
+    "train": runs.TRAIN,
+    "infer": runs.INFER,
+    "eval": evaluation.EVAL,
+    "calibrate": artefacts.CALIBRATE,
+    "report": artefacts.REPORT,
+    "tools list": artefacts.LIST,
+    "tools remove": artefacts.REMOVE,
+    "tools merge": artefacts.MERGE,
+    "data validate": data.VALIDATE,
+    "data convert": data.CONVERT,
+    "data generate": data.GENERATE,
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; return the exit status."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING, stream=sys.stderr)
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(_help(), file=sys.stderr)
+        return 0 if arguments else 2
+    try:
+        name, rest = _find(arguments)
+        command = COMMANDS[name]
+        parsed = parse_arguments(
+            command.arguments, command.as_flags(rest), prog=f"toolken {name}", description=command.summary
+        )
+        result = command(parsed)
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("interrupted; the same command goes on where this one stopped", file=sys.stderr)
+        return 130
+    if result is not None:
+        print(json.dumps(result, ensure_ascii=False), flush=True)
+    return 0
+
+
+def _find(arguments: list[str]) -> tuple[str, list[str]]:
+    for words in (2, 1):
+        name = " ".join(arguments[:words])
+        if name in COMMANDS:
+            return name, arguments[words:]
+    known = [name for name in COMMANDS if name.split()[0] == arguments[0]]
+    if known:
+        raise UserError(arguments[0], "names no command by itself", f"use {' or '.join(f'`{name}`' for name in known)}")
+    raise UserError(arguments[0], "no such command", did_you_mean(arguments[0], COMMANDS))
+
+
+def _help() -> str:
+    lines = [f"  {name:<15}{command.summary}" for name, command in COMMANDS.items()]
+    return "\n".join(["usage: toolken COMMAND [--key value ...]; `toolken COMMAND --help` shows the keys", "", *lines])

@@ -1,0 +1,44 @@
+"""One subcommand: its arguments, what it does, what its help says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from toolken.config import Section
+
+A = TypeVar("A", bound=Section)
+
+
+@dataclass(frozen=True)
+class Command(Generic[A]):
+    """A subcommand.
+
+    Attributes:
+        arguments: Model of its flags.
+        run: Does it, and returns the JSON object that is printed last, or None.
+        summary: One line of help.
+        positional: Flags that may be given without their name, in this order.
+    """
+
+    arguments: type[A]
+    run: Callable[[A], dict[str, object] | None]
+    summary: str
+    positional: tuple[str, ...] = ()
+
+    def as_flags(self, argv: list[str]) -> list[str]:
+        """Give leading positional values their flags: `FILE --tools x` becomes `--file FILE --tools x`."""
+        named: list[str] = []
+        rest = list(argv)
+        for flag in self.positional:
+            if not rest or rest[0].startswith("-"):
+                break
+            named += [f"--{flag}", rest.pop(0)]
+        return named + rest
+
+    def __call__(self, arguments: object) -> dict[str, object] | None:
+        """Run with arguments of the declared model."""
+        if not isinstance(arguments, self.arguments):
+            raise TypeError(f"expected {self.arguments.__name__}")
+        return self.run(arguments)

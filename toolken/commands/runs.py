@@ -1,0 +1,64 @@
+"""`toolken train` and `toolken infer`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from rich.console import Console
+
+from toolken.commands.command import Command
+from toolken.config import BaseSection, Config, InferenceSection, Section
+from toolken.data.questions import read_questions
+from toolken.errors import UserError
+from toolken.inference.trace import printer
+from toolken.recipes.answering_run import answer_to_file, load_engine
+from toolken.recipes.training_run import train
+
+
+class InferArguments(Section):
+    """Which questions are answered, with which toolkens."""
+
+    toolkens: Path
+    """Artefact directory: `RUN/toolkens`."""
+    question: str | None = None
+    """One question, answered on screen."""
+    input: str | None = None
+    """JSONL with `{"id", "question"}`, or an official benchmark file, with an optional `[:10]` row slice."""
+    output: Path | None = None
+    """JSONL file that the answers are written to."""
+    tools: str | None = None
+    """`FILE.py:NAME` of your own ToolSet; built-in tools need none."""
+    trace: bool = False
+    """Show reasoning, calls and results in colour as they happen."""
+    base: BaseSection = BaseSection()
+    inference: InferenceSection = InferenceSection()
+
+
+def run_train(config: Config) -> dict[str, object]:
+    """Train, and return what the run says about itself."""
+    return dict(train(config).metrics)
+
+
+def run_infer(arguments: InferArguments) -> dict[str, object]:
+    """Answer one question, or a file of them."""
+    if (arguments.question is None) == (arguments.input is None):
+        raise UserError("infer", "needs one of `--question` and `--input`", 'write `--question "..."`')
+    if arguments.input is not None and arguments.output is None:
+        raise UserError("--output", "is missing", "name the JSONL file that the answers go to")
+    questions = read_questions(arguments.input) if arguments.input is not None else []
+    if arguments.question is not None and not arguments.question.strip():
+        raise UserError("--question", "is empty", "ask something")
+    loaded = load_engine(arguments.toolkens, tools=arguments.tools, base=arguments.base, inference=arguments.inference)
+    if arguments.output is not None and questions:
+        return answer_to_file(loaded, questions, arguments.output)
+    with loaded.engine as engine:
+        watch = printer(Console(stderr=True)) if arguments.trace else None
+        ((_, answer),) = engine.completed([arguments.question or ""], watch=watch)
+    if not arguments.trace:
+        print(answer.text.strip(), file=sys.stderr)
+    return answer.as_dict(0)
+
+
+TRAIN = Command(Config, run_train, "train toolkens beside a frozen base")
+INFER = Command(InferArguments, run_infer, "answer questions with trained toolkens")

@@ -1,0 +1,114 @@
+"""`infer`: from an artefact and questions to answers, one JSON line each.
+
+An output file is written beside its final name and renamed when it is complete. What a killed run has answered is kept
+in that part file and not answered again, as long as artefact, base, questions and settings are the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from tqdm import tqdm
+
+from toolken.config import BaseSection, InferenceSection
+from toolken.data.questions import Question
+from toolken.errors import UserError
+from toolken.inference.engine import Engine
+from toolken.model.artefact import read_info
+from toolken.model.base import BaseLM
+from toolken.model.head import INFO, ToolkenHead
+from toolken.tools.loading import load_tools
+
+
+class Loaded(NamedTuple):
+    """An artefact with its base, ready to answer; `key` changes with anything that answers depend on."""
+
+    engine: Engine
+    key: str
+
+
+def load_engine(toolkens: Path, *, tools: str | None, base: BaseSection, inference: InferenceSection) -> Loaded:
+    """Load the base that an artefact was trained on, its rows, and the user's tools.
+
+    Args:
+        toolkens: Artefact directory.
+        tools: `FILE.py:NAME` of tools that are not built in.
+        base: Settings that are set here win over those that the artefact recorded.
+        inference: Limits and sampling.
+    """
+    info = read_info(toolkens / INFO)
+    recorded = info.training.get("base")
+    section = BaseSection.model_validate(recorded if isinstance(recorded, dict) else {"name": info.base_name})
+    section = section.model_copy(update=base.model_dump(exclude_unset=True))
+    model = BaseLM.load(**section.model_dump())
+    head = ToolkenHead.load(toolkens, base=model)
+    own = load_tools(tools) if tools else None
+    state: list[object] = [info.weights_sha256, info.prompt.hash, model.fingerprint, inference.model_dump(mode="json")]
+    state += [own.hash if own is not None else None]
+    key = hashlib.sha256(json.dumps(state).encode()).hexdigest()
+    return Loaded(Engine(model, head, tools=own, config=inference), key)
+
+
+def answer_to_file(loaded: Loaded, questions: Sequence[Question], output: Path) -> dict[str, object]:
+    """Answer every question and write one line each, in the order of the questions; return a summary."""
+    lines = [json.dumps([question.id, question.question]) for question in questions]
+    key = hashlib.sha256("\n".join([loaded.key, *lines]).encode()).hexdigest()
+    part = output.with_name(f"{output.name}.{key[:12]}.part")
+    output.parent.mkdir(parents=True, exist_ok=True)
+    done = _complete_lines(part)
+    if done:
+        print(f"{output}: {len(done)} of {len(questions)} answers are there already", file=sys.stderr)
+    with part.open("a", encoding="utf-8") as handle, loaded.engine:
+        for line in _answers(loaded.engine, questions, start=len(done)):
+            handle.write(line + "\n")
+            handle.flush()
+            done.append(line)
+    part.replace(output)
+    return _summary(output, [json.loads(line) for line in done])
+
+
+def _answers(engine: Engine, questions: Sequence[Question], *, start: int) -> Iterator[str]:
+    """Yield the lines in the order of the questions, each as soon as those before it are complete."""
+    waiting: dict[int, str] = {}
+    following = start
+    with tqdm(total=len(questions), initial=start, desc="answers", unit="question") as bar:
+        for place, answer in engine.completed([question.question for question in questions[start:]]):
+            number = start + place
+            waiting[number] = json.dumps(answer.as_dict(questions[number].id), ensure_ascii=False)
+            bar.update()
+            while following in waiting:
+                yield waiting.pop(following)
+                following += 1
+
+
+def _complete_lines(part: Path) -> list[str]:
+    """Return the whole lines of a part file, and cut off one that was being written when the run died."""
+    if not part.is_file():
+        return []
+    content = part.read_bytes()
+    whole = content[: content.rfind(b"\n") + 1]
+    if whole != content:
+        with part.open("r+b") as handle:
+            handle.truncate(len(whole))
+    try:
+        return whole.decode("utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise UserError(str(part), "it is damaged", "delete it and start again") from error
+
+
+def _summary(output: Path, rows: Sequence[dict[str, object]]) -> dict[str, object]:
+    reasons: dict[str, int] = {}
+    statuses: dict[str, int] = {}
+    for row in rows:
+        reason = str(row["finish_reason"])
+        reasons[reason] = reasons.get(reason, 0) + 1
+        calls = row["calls"]
+        for call in calls if isinstance(calls, list) else []:
+            status = str(call["outcome"]["status"])
+            statuses[status] = statuses.get(status, 0) + 1
+    return {"output": str(output), "n": len(rows), "finish_reasons": reasons, "calls": statuses}

@@ -1,0 +1,44 @@
+"""`calibrate`: the solved bias of an artefact, shifted by the validation rows of its run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from toolken.config import CalibrationSection, Config
+from toolken.errors import UserError
+from toolken.model.artefact import read_info
+from toolken.model.head import INFO, ToolkenHead
+from toolken.recipes.measurement import measure_split
+from toolken.recipes.preparation import align_all, load_base, load_splits
+from toolken.recipes.solving import calibrate_head
+from toolken.training.features import extract
+
+
+def recalibrate(config: Config, *, source: Path, output: Path, section: CalibrationSection) -> dict[str, object]:
+    """Calibrate and save; the rows keep their bytes, the bias before and after is returned with its rates.
+
+    Raises:
+        UserError: The artefact or the data cannot be read, or no validation row has a call.
+    """
+    info = read_info(source / INFO)
+    base = load_base(config.base)
+    head = ToolkenHead.load(source, base=base)
+    splits = load_splits(config.data, head.names)
+    if not any(row.calls for row in splits.validation):
+        raise UserError("data.validation", "no validation row has a call", "add some to calibrate on")
+    left_out = splits.left_out if config.data.on_bad_row == "skip" else None
+    prompt = info.prompt.prompt()
+    rows = align_all(splits.validation, prompt, base=base, tools=head.names, left_out=left_out)
+    features = extract(base, rows, section=config.features, label="validation")
+    shifted, found = calibrate_head(head, features, base=base, section=section)
+    before, after = (measure_split(features, one, base=base) for one in (head, shifted))
+    shifted.save(output)
+    return {
+        "toolkens": str(output),
+        "shift": found.shift,
+        "own_shift": [name for name, own in zip(head.names, found.own.tolist(), strict=True) if own],
+        "f1_before": before.detection.f1,
+        "f1_after": after.detection.f1,
+        "validation": after.detection.as_dict(),
+        "false_calls": after.false_calls.as_dict(),
+    }

@@ -1,0 +1,192 @@
+"""What a run says about itself: rates of every split, the context shift, and the report that holds them.
+
+Every rate carries its n. Validation numbers are those of the rows that calibration saw; test rows never come here.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from toolken.config import Config
+from toolken.data.example import Example
+from toolken.evaluation.run_report import (
+    Confusion,
+    ContextShift,
+    LossPoint,
+    RunReport,
+    Sample,
+    ShiftPoint,
+    SplitMetrics,
+    Stage,
+    StrengthPoint,
+    ToolMetrics,
+)
+from toolken.inference.engine import Answer, Engine
+from toolken.model.base import BaseLM
+from toolken.model.head import ToolkenHead
+from toolken.recipes.preparation import Context, align_all
+from toolken.recipes.solving import SplitFeatures
+from toolken.stages import StageTime
+from toolken.training.calibrate import Calibration
+from toolken.training.decisions import Decisions, confusion, decide, detections, false_calls, total
+from toolken.training.features import Features, extract
+from toolken.training.objective import Terms, loss_and_gradient
+from toolken.training.shift import WARN_ABOVE, context_shift
+from toolken.training.solver import Solution
+
+SHIFT_QUESTIONS = 32
+"""Validation questions that the base answers by itself to measure the context shift."""
+
+SHIFT_TOKENS = 96
+"""Tokens of such an answer at most."""
+
+
+def mean_loss(features: Features, weight: Tensor, bias: Tensor, *, base: BaseLM) -> float | None:
+    """Return the mean loss in nats over all positions, without a prior; None over nothing."""
+    if not len(features):
+        return None
+    terms = Terms(features.hidden, features.base_lse, features.base_target, features.toolken, None, len(features))
+    return loss_and_gradient(terms, weight, bias, transform=base.transform).loss
+
+
+def decide_split(features: Features, head: ToolkenHead, *, base: BaseLM) -> Decisions:
+    """Return what decoding would pick at every position of a split."""
+    return decide(features, head.weight, head.bias, base.transform, allowed=head.trained)
+
+
+def measure_split(features: Features, head: ToolkenHead, *, base: BaseLM) -> SplitMetrics:
+    """Return the rates and the loss of a split, with the bias that decoding adds."""
+    decisions = decide_split(features, head, base=base)
+    return SplitMetrics(
+        detection=total(detections(decisions, len(head.names))),
+        false_calls=false_calls(decisions),
+        loss=mean_loss(features, head.weight, head.bias, base=base),
+        examples=len(torch.unique(features.example)),
+    )
+
+
+def measure_shift(
+    train: Features, validation: Sequence[Example], *, base: BaseLM, context: Context, config: Config
+) -> ContextShift | None:
+    """Let the base answer validation questions by itself, and compare its hidden states with those of training."""
+    questions = list(dict.fromkeys(row.question for row in validation if row.question.strip()))[:SHIFT_QUESTIONS]
+    if not questions:
+        return None
+    section = config.inference.model_copy(update={"max_new_tokens": SHIFT_TOKENS, "temperature": 0.0})
+    with Engine(base, None, prompt=context.prompt, config=section) as engine:
+        answers = engine.answer(questions)
+    texts = [Example(q, a.text, origin="the base's own answer") for q, a in zip(questions, answers, strict=True)]
+    plain = context.prompt_without_conclusion()
+    aligned = align_all([row for row in texts if row.answer.strip()], plain, base=base, tools=())
+    use = extract(base, aligned, section=config.features, label="own answers")
+    if len(use) < 2 or len(train) < 2:
+        return None
+    found = context_shift(train.hidden, use.hidden)
+    return ContextShift(value=found.value, threshold=WARN_ABOVE, questions=len(questions))
+
+
+def build_report(
+    config: Config,
+    *,
+    base: BaseLM,
+    head: ToolkenHead,
+    solution: Solution,
+    calibration: Calibration | None,
+    features: SplitFeatures,
+    shift: ContextShift | None,
+    left_out: Sequence[str],
+) -> RunReport:
+    """Put together everything but what the end of the run adds: stages, samples and settings."""
+    validation = decide_split(features.validation, head, base=base)
+    of_tool = detections(validation, len(head.names))
+    plain = decide_split(features.unseen, head, base=base)
+    calls = int((features.validation.toolken >= 0).sum())
+    return RunReport(
+        title=config.name,
+        base={"name": base.name, "dtype": str(base.dtype), "device": str(base.device), "fingerprint": base.fingerprint},
+        tools=list(head.names),
+        counts={
+            "training positions": len(features.train),
+            "training calls": int((features.train.toolken >= 0).sum()),
+            "validation positions": len(features.validation),
+            "validation calls": calls,
+            "rows left out": len(left_out),
+        },
+        facts={key: str(value) for key, value in head.info.training.items() if key != "base"},
+        splits={
+            "train": measure_split(features.train, head, base=base),
+            "validation": measure_split(features.validation, head, base=base),
+        },
+        plain_text=false_calls(plain),
+        per_tool=[
+            ToolMetrics(
+                tool=record.name,
+                trained=record.trained,
+                examples=record.examples,
+                validation=of_tool[row],
+                row_norm=float(head.weight[row].norm()),
+                bias=float(head.bias[row]),
+            )
+            for row, record in enumerate(head.info.tools)
+        ],
+        loss_curve=_loss_curve(solution),
+        loss_axis="epochs" if solution.log else "evaluations of loss and gradient",
+        shift_curve=[ShiftPoint.model_validate(point) for point in calibration.curve] if calibration else [],
+        shift=calibration.shift if calibration else None,
+        shift_calls=calls,
+        cross_validation=[StrengthPoint.model_validate(point) for point in solution.cross_validation],
+        l2=solution.l2,
+        confusion=Confusion(labels=[*head.names, "a word"], matrix=confusion(validation, len(head.names)).tolist()),
+        context_shift=shift,
+        warnings=warnings_of(head, solution, shift),
+    )
+
+
+def _loss_curve(solution: Solution) -> list[LossPoint]:
+    if solution.log:
+        return [
+            LossPoint(step=record["epoch"], train=record["train_loss"], validation=record.get("val_loss"))
+            for record in solution.log
+        ]
+    return [LossPoint(step=at, train=loss) for at, loss in solution.curve]
+
+
+def warnings_of(head: ToolkenHead, solution: Solution, shift: ContextShift | None) -> list[str]:
+    """Return what a reader of the numbers must know, one sentence each."""
+    untrained = [record.name for record in head.info.tools if not record.trained]
+    found = []
+    if untrained:
+        found.append(f"no training example calls {', '.join(f'<{name}>' for name in untrained)}: masked in decoding")
+    if not solution.log and not solution.converged:
+        found.append("the solver stopped before its tolerance: raise solver.max_iterations or solver.l2")
+    if not solution.log and not solution.convex:
+        found.append("the base caps its logits, so the rows are a stationary point, not the one optimum")
+    if shift is not None and shift.value > shift.threshold:
+        found.append(f"context shift {shift.value:.2f}: {shift.verdict}")
+    for line in found:
+        print(f"warning: {line}", file=sys.stderr)
+    return found
+
+
+def stage_records(stages: Sequence[StageTime]) -> list[Stage]:
+    """Return the stages as the report holds them."""
+    return [Stage(name=stage.name, seconds=stage.seconds, peak_mb=stage.peak_mb) for stage in stages]
+
+
+def sample_of(answer: Answer) -> Sample:
+    """Return an answer as the report shows it."""
+    calls = []
+    for call in answer.calls:
+        shown = answer.text[call.start : call.end] if call.start is not None else call.outcome.status
+        calls.append(f"{call.tool}({call.raw_arguments.strip()}) = {shown}")
+    return Sample(
+        question=answer.question,
+        text=answer.text,
+        answer=answer.answer,
+        calls=calls,
+        finish_reason=answer.finish_reason,
+    )

@@ -1,0 +1,157 @@
+"""What a run starts from: the base, the tools, the rows of every split, and the context that they are seen in.
+
+Invariant: no question of a validation row (or of `data.exclude`) is trained on; a row that is left out is kept as one
+line with the reason.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from toolken.config import BaseSection, Config, DataSection, GenerateSection
+from toolken.data.align import Encoded, align
+from toolken.data.example import Example
+from toolken.data.files import data_root
+from toolken.data.formats import example_record, read_examples
+from toolken.data.prompts import Demonstrations, Prompt, load_demonstrations, load_prompt
+from toolken.data.questions import read_questions
+from toolken.data.splits import drop_overlap, split_by_hash
+from toolken.errors import UserError
+from toolken.model.base import BaseLM
+from toolken.model.head import ToolkenHead
+from toolken.tools.toolset import ToolSet
+
+UNSEEN_SEED = 1_000_003
+"""Seed of generated plain text that no training run draws from."""
+
+UNSEEN_TEXTS = 100
+
+
+@dataclass(frozen=True)
+class Splits:
+    """Examples of every split; `left_out` has one line for every row that is not used, with the reason."""
+
+    train: list[Example]
+    validation: list[Example]
+    negatives: list[Example]
+    unseen: list[Example]
+    left_out: list[str] = field(default_factory=list)
+
+    @property
+    def hash(self) -> str:
+        """SHA-256 of everything that rows and biases are made from: the lineage of an artefact."""
+        rows = [[example_record(row) for row in split] for split in (self.train, self.validation, self.negatives)]
+        return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
+
+
+class Context(NamedTuple):
+    """What surrounds a question: in reasoning mode, and in the argument mode of every tool."""
+
+    prompt: Prompt
+    demonstrations: dict[str, Demonstrations]
+
+    def prompt_without_conclusion(self) -> Prompt:
+        """Return the prompt for texts that end as they end, such as the base's own answers."""
+        return replace(self.prompt, conclusion="")
+
+
+def load_base(section: BaseSection) -> BaseLM:
+    """Load the base that a configuration names."""
+    print(f"base model: {section.name}", file=sys.stderr)
+    return BaseLM.load(**section.model_dump())
+
+
+def load_splits(section: DataSection, tools: Sequence[str]) -> Splits:
+    """Read every split, and keep held-out questions out of training.
+
+    Raises:
+        UserError: A source cannot be read, has a bad row (unless such rows are skipped), or leaves a split empty.
+    """
+    left_out: list[str] = []
+
+    def read(sources: Sequence[str], generate: GenerateSection) -> list[Example]:
+        rows = read_examples(
+            sources,
+            root=section.root,
+            generate=generate,
+            tools=tools,
+            limit=section.limit,
+            on_bad_row=section.on_bad_row,
+        )
+        left_out.extend(rows.refused)
+        return rows.examples
+
+    train = read(section.train, section.generate)
+    if section.validation:
+        following = section.generate.model_copy(update={"seed": section.generate.seed + 1})
+        validation = read(section.validation, following)
+    else:
+        train, validation = split_by_hash(train, section.validation_share)
+    excluded = [row.question for source in section.exclude for row in read_questions(source, root=section.root)]
+    held_out = [row.question or row.answer for row in validation] + excluded
+    train, dropped = drop_overlap(train, held_out)
+    left_out += [f"{row.origin}: dropped, its question is held out" for row in dropped]
+    negatives, again = drop_overlap(read(section.negatives, _plain(section.generate, section.generate.seed)), held_out)
+    left_out += [f"{row.origin}: dropped, its text is held out" for row in again]
+    unseen = read(section.unseen_text or ["generated"], _plain(section.generate, UNSEEN_SEED))
+    if not any(row.calls for row in train):
+        raise UserError("data.train", "no training row has a call", "add rows with calls, or check `data.exclude`")
+    return Splits(train, validation, negatives, unseen, left_out)
+
+
+def _plain(section: GenerateSection, seed: int) -> GenerateSection:
+    return GenerateSection(per_tool=0, two_hop=0, plain=max(section.plain, UNSEEN_TEXTS), seed=seed)
+
+
+def extended_tools(old: ToolkenHead | None, tools: ToolSet) -> ToolSet:
+    """Return the tools of an artefact, in row order, and those that are new; old ones need no function here."""
+    if old is None:
+        return tools
+    known = [tools[record.name] if record.name in tools.names else record.tool() for record in old.info.tools]
+    new = [tool for tool in tools if tool.name not in old.names]
+    if not new:
+        raise UserError(
+            "init_from", "every tool of the set has a row already", "add a tool, or train without init_from"
+        )
+    return ToolSet([*known, *new])
+
+
+def load_context(config: Config, *, base: BaseLM, tools: ToolSet, examples: Sequence[Example]) -> Context:
+    """Load the prompt, and the demonstrations of every tool; `auto` ones come from training examples alone."""
+    root = data_root(config.data.root)
+    prompt = load_prompt(config.prompt, root=root, tokenizer=base.tokenizer)
+    return Context(prompt, load_demonstrations(config.prompt, root=root, tools=tools, examples=examples))
+
+
+def align_all(
+    examples: Sequence[Example],
+    prompt: Prompt,
+    *,
+    base: BaseLM,
+    tools: Sequence[str],
+    left_out: list[str] | None = None,
+) -> list[Encoded]:
+    """Align every example; one that cannot be is added to `left_out`, or stops the run where there is no such list.
+
+    Raises:
+        UserError: An example cannot be aligned, or is longer than the base's context.
+    """
+    encoded: list[Encoded] = []
+    for example in examples:
+        try:
+            one = align(example, prompt=prompt, tokenizer=base.tokenizer, tools=tools)
+            length = len(one.prefix) + len(one.ids)
+            if base.max_length is not None and length > base.max_length:
+                problem = f"{length} tokens with the prompt, more than the base's {base.max_length}"
+                raise UserError(example.origin, problem, "shorten the row or the prompt")
+            encoded.append(one)
+        except UserError as error:
+            if left_out is None:
+                raise
+            left_out.append(str(error))
+    return encoded

@@ -1,0 +1,156 @@
+"""From aligned rows to a trained head: features, solve, calibration.
+
+Every step is deterministic in the settings and the rows, so a run that is killed and started again ends with the same
+bytes. Incremental training keeps the rows of an artefact as they are and solves for the new ones beside them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from typing import NamedTuple
+
+import torch
+from pydantic import JsonValue
+from torch import Tensor
+
+from toolken.config import CalibrationSection, Config, SolverSection
+from toolken.data.align import Encoded
+from toolken.data.encode import encode_piece
+from toolken.errors import UserError
+from toolken.model.base import BaseLM
+from toolken.model.head import HeadInfo, PromptRecord, ToolkenHead, ToolRecord
+from toolken.recipes.preparation import Context, Splits
+from toolken.tools.toolset import ToolSet
+from toolken.training.calibrate import Calibration, calibrate
+from toolken.training.features import Features, extract
+from toolken.training.sgd import train_adam
+from toolken.training.solver import Frozen, Solution, solve
+
+
+class SplitFeatures(NamedTuple):
+    """Features of every split; negatives are part of `train`."""
+
+    train: Features
+    validation: Features
+    unseen: Features
+
+
+def extract_all(
+    base: BaseLM, config: Config, *, train: list[Encoded], validation: list[Encoded], unseen: list[Encoded]
+) -> SplitFeatures:
+    """Extract every split, through the cache."""
+    parts = {"train": train, "validation": validation, "unseen text": unseen}
+    return SplitFeatures(*(extract(base, rows, section=config.features, label=label) for label, rows in parts.items()))
+
+
+def prior_rows(base: BaseLM, tools: ToolSet, section: SolverSection) -> Tensor:
+    """Return `w0` (K, d): zero, or the mean of the head rows of each tool's name, as words of a sentence."""
+    if section.prior == "zero":
+        return torch.zeros(len(tools), base.hidden_size)
+    words = [encode_piece(base.tokenizer, " " + tool.name.replace("_", " ")) for tool in tools]
+    return torch.stack([base.head_rows(ids).float().mean(dim=0).cpu() for ids in words])
+
+
+def fit(
+    features: SplitFeatures, *, base: BaseLM, tools: ToolSet, section: SolverSection, frozen: Frozen | None = None
+) -> Solution:
+    """Find the rows with the solver that the settings name."""
+    if section.kind == "adam":
+        if frozen is not None:
+            raise UserError("solver.kind", "adam cannot add tools to an artefact", "use `--solver.kind convex`")
+        return train_adam(
+            features.train,
+            features.validation,
+            len(tools),
+            section=section,
+            transform=base.transform,
+            progress=True,
+        )
+    return solve(
+        features.train,
+        len(tools),
+        section=section,
+        transform=base.transform,
+        affine=base.affine,
+        prior=prior_rows(base, tools, section),
+        frozen=frozen,
+        progress=True,
+    )
+
+
+def frozen_rows(old: ToolkenHead | None) -> Frozen | None:
+    """Return the rows of an artefact that new rows are solved beside; they come first in the head."""
+    if old is None:
+        return None
+    return Frozen(old.weight, old.bias, torch.arange(len(old.names)))
+
+
+def make_head(
+    solution: Solution,
+    *,
+    base: BaseLM,
+    tools: ToolSet,
+    context: Context,
+    config: Config,
+    splits: Splits,
+    old: ToolkenHead | None = None,
+) -> ToolkenHead:
+    """Put the solution and everything that an artefact says about itself into a head, not yet calibrated."""
+    counts = Counter(call.tool for row in splits.train for call in row.calls)
+    records = [
+        ToolRecord.of(tool, demonstrations=context.demonstrations[tool.name].text, examples=counts[tool.name])
+        for tool in tools
+    ]
+    data: dict[str, JsonValue] = {
+        "sha256": splits.hash,
+        "licence": config.data.licence or "unknown",
+        "train": len(splits.train),
+        "validation": len(splits.validation),
+    }
+    if old is not None:
+        known = len(old.names)
+        return old.add(records[known:], solution.weight[known:], solution.bias[known:])
+    info = HeadInfo.for_base(
+        base,
+        records,
+        prompt=PromptRecord.of(context.prompt),
+        training=_training_record(solution, config),
+        data=data,
+    )
+    return ToolkenHead(solution.weight, solution.bias, info)
+
+
+def _training_record(solution: Solution, config: Config) -> dict[str, JsonValue]:
+    return {
+        "solver": config.solver.kind,
+        "positions": config.solver.positions,
+        "l2": solution.l2,
+        "convex": solution.convex,
+        "converged": solution.converged,
+        "loss": solution.loss,
+        "gradient_norm": solution.gradient_norm,
+        "distance_bound": solution.distance_bound,
+        "evaluations": solution.evaluations,
+        "base": config.base.model_dump(mode="json"),
+    }
+
+
+def calibrate_head(
+    head: ToolkenHead, features: Features, *, base: BaseLM, section: CalibrationSection
+) -> tuple[ToolkenHead, Calibration]:
+    """Shift the solved bias by what validation features say; the rows stay as they are."""
+    found = calibrate(
+        features, head.weight, head.solved_bias, section=section, transform=base.transform, allowed=head.trained
+    )
+    record: dict[str, JsonValue] = {
+        "target": section.target,
+        "false_calls_per_1000": section.false_calls_per_1000 if section.target == "recall" else None,
+        "shift": found.shift,
+        "positions": len(features),
+        "calls": int((features.toolken >= 0).sum()),
+    }
+    if not record["calls"]:
+        print("calibration: no validation row has a call; the bias stays as solved", file=sys.stderr)
+    own = found.per_tool - found.shift
+    return head.calibrated(found.shift, own, record=record), found

@@ -1,0 +1,243 @@
+"""`train`: from settings to a run directory with trained, calibrated and measured toolkens."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from toolken.config import Config
+from toolken.config_loading import dump_config
+from toolken.errors import UserError
+from toolken.evaluation.report import write_report
+from toolken.evaluation.run_report import RunReport, f1_interval
+from toolken.inference.engine import Answer, Engine
+from toolken.model.base import BaseLM
+from toolken.model.head import ToolkenHead
+from toolken.recipes.measurement import build_report, measure_shift, sample_of, stage_records
+from toolken.recipes.preparation import Splits, align_all, extended_tools, load_base, load_context, load_splits
+from toolken.recipes.solving import calibrate_head, extract_all, fit, frozen_rows, make_head
+from toolken.run_directory import RunDirectory
+from toolken.stages import Stages
+from toolken.tools.loading import load_tools
+from toolken.tools.toolset import ToolSet
+from toolken.tracking import Tracker
+from toolken.training.solver import Solution
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run.
+
+    Attributes:
+        directory: `config.yaml`, `metrics.jsonl`, `report.html`, `toolkens/`, `plots/`.
+        metrics: The JSON object that the command line prints last.
+    """
+
+    directory: Path
+    metrics: Mapping[str, object]
+
+
+def train(config: Config) -> Run:
+    """Train toolkens as the settings say; the same settings resume a killed run, or return a finished one.
+
+    Raises:
+        UserError: Settings, data, base or artefact are at fault, or another run holds the directory.
+    """
+    with RunDirectory(config) as run:
+        if run.result is not None:
+            print(f"{run.path}: this run is done; delete it or change a setting to train again", file=sys.stderr)
+            return Run(run.path, run.result)
+        stages = Stages()
+        with Tracker(run.path, config) as tracker:
+            # 1. Base and tools.
+            with stages("base"):
+                base = load_base(config.base)
+            tools = load_tools(config.tools)
+            old = ToolkenHead.load(config.init_from, base=base) if config.init_from else None
+            own, tools = tools, extended_tools(old, tools)
+
+            # 2. Rows, in the context that inference uses.
+            with stages("data"):
+                splits = load_splits(config.data, tools.names)
+                _require_examples(config, splits, own)
+                context = load_context(config, base=base, tools=tools, examples=splits.train)
+                encoded = [
+                    align_all(rows, context.prompt, base=base, tools=tools.names, left_out=_left_out(config, splits))
+                    for rows in (splits.train + splits.negatives, splits.validation, splits.unseen)
+                ]
+            _announce(splits)
+            tracker.describe({"base_fingerprint": base.fingerprint, "data_sha256": splits.hash})
+
+            # 3. Features of the frozen base, once.
+            with stages("features"):
+                features = extract_all(base, config, train=encoded[0], validation=encoded[1], unseen=encoded[2])
+
+            # 4. Rows and biases.
+            with stages("solve"):
+                solution = fit(features, base=base, tools=tools, section=config.solver, frozen=frozen_rows(old))
+                head = make_head(
+                    solution, base=base, tools=tools, context=context, config=config, splits=splits, old=old
+                )
+            _log_curve(tracker, solution)
+
+            # 5. Calibration on validation rows; never of rows that were there before: those keep their bytes.
+            calibration = None
+            if config.calibration.enabled and old is None:
+                with stages("calibrate"):
+                    head, calibration = calibrate_head(head, features.validation, base=base, section=config.calibration)
+            elif old is not None:
+                print(f"the bias is as solved; `toolken calibrate {run.path}` would calibrate it", file=sys.stderr)
+
+            # 6. Save, measure, answer, report.
+            head.save(run.toolkens)
+            with stages("measure"):
+                shift = measure_shift(features.train, splits.validation, base=base, context=context, config=config)
+                report = build_report(
+                    config,
+                    base=base,
+                    head=head,
+                    solution=solution,
+                    calibration=calibration,
+                    features=features,
+                    shift=shift,
+                    left_out=splits.left_out,
+                )
+            with stages("samples"):
+                answers = answer_samples(config, base=base, head=head, tools=own)
+            report = report.model_copy(
+                update={
+                    "stages": stage_records(stages.done),
+                    "samples": [sample_of(answer) for answer in answers],
+                    "config": dump_config(config),
+                    "command": f"python train.py --config {run.config_file}",
+                }
+            )
+            write_report(run.path, report)
+            result = _result(run, report, seconds=stages.seconds)
+            _track(tracker, report, answers, run=run, splits=splits, head=head)
+        run.finish(result)
+        print(_headline(report), file=sys.stderr)
+        return Run(run.path, result)
+
+
+def _left_out(config: Config, splits: Splits) -> list[str] | None:
+    return splits.left_out if config.data.on_bad_row == "skip" else None
+
+
+def _require_examples(config: Config, splits: Splits, tools: ToolSet) -> None:
+    called = {call.tool for row in splits.train for call in row.calls}
+    missing = [name for name in tools.names if name not in called]
+    if missing and config.data.require_examples:
+        raise UserError("data.train", f"no row calls <{missing[0]}>", "add rows, or set data.require_examples to False")
+
+
+def _announce(splits: Splits) -> None:
+    for line in splits.left_out:
+        print(f"left out: {line}", file=sys.stderr)
+    print(
+        f"data: {len(splits.train)} training rows, {len(splits.validation)} validation rows, "
+        f"{len(splits.negatives)} negatives, {len(splits.unseen)} unseen texts, {len(splits.left_out)} left out",
+        file=sys.stderr,
+    )
+
+
+def answer_samples(config: Config, *, base: BaseLM, head: ToolkenHead, tools: ToolSet) -> list[Answer]:
+    """Answer `sample_questions` and show them on stderr."""
+    if not config.sample_questions:
+        return []
+    with Engine(base, head, tools=tools, config=config.inference) as engine:
+        answers = engine.answer(config.sample_questions)
+    for answer in answers:
+        print(f"Q: {answer.question}\nA: {answer.text.strip()}", file=sys.stderr)
+        for call in sample_of(answer).calls:
+            print(f"   called {call}", file=sys.stderr)
+    return answers
+
+
+def _log_curve(tracker: Tracker, solution: Solution) -> None:
+    if solution.log:
+        for record in solution.log:
+            values = {key.replace("val_", "validation/").replace("train_", "train/"): v for key, v in record.items()}
+            tracker.log({k: v for k, v in values.items() if k != "epoch"}, step=int(record["epoch"]))
+        return
+    for at, loss in solution.curve:
+        tracker.log({"train/loss": loss}, step=at)
+
+
+def _result(run: RunDirectory, report: RunReport, *, seconds: float) -> dict[str, object]:
+    validation = report.splits["validation"]
+    low, high = f1_interval(validation.detection)
+    return {
+        "run_dir": str(run.path),
+        "toolkens": str(run.toolkens),
+        "val": {
+            "loss": validation.loss,
+            "f1": validation.detection.f1,
+            "f1_low": low,
+            "f1_high": high,
+            "precision": validation.detection.precision.as_dict(),
+            "recall": validation.detection.recall.as_dict(),
+            "false_calls": validation.false_calls.as_dict(),
+            "examples": validation.examples,
+        },
+        "seconds": round(seconds, 1),
+    }
+
+
+def _track(
+    tracker: Tracker,
+    report: RunReport,
+    answers: list[Answer],
+    *,
+    run: RunDirectory,
+    splits: Splits,
+    head: ToolkenHead,
+) -> None:
+    for name, split in report.splits.items():
+        detection = split.detection
+        tracker.summary(
+            {
+                f"{name}/loss": split.loss,
+                f"{name}/f1": detection.f1,
+                f"{name}/precision": detection.precision.value,
+                f"{name}/recall": detection.recall.value,
+                f"{name}/false_calls_per_1000": 1000 * split.false_calls.value,
+            }
+        )
+    columns = ["tool", "examples", "precision", "recall", "f1", "row norm", "bias"]
+    rows = [
+        [
+            tool.tool,
+            tool.examples,
+            tool.validation.precision.value if tool.validation else None,
+            tool.validation.recall.value if tool.validation else None,
+            tool.validation.f1 if tool.validation else None,
+            tool.row_norm,
+            tool.bias,
+        ]
+        for tool in report.per_tool
+    ]
+    tracker.table("per_tool", columns, rows)
+    if answers:
+        tracker.predictions([answer.as_dict(number) for number, answer in enumerate(answers)])
+    metadata = {"validation_f1": report.splits["validation"].detection.f1, "tools": len(head.names)}
+    data = {"hash": splits.hash, "licence": str(head.info.data.get("licence", "unknown"))}
+    tracker.artifact(run.toolkens, metadata=metadata, data=data)
+
+
+def _headline(report: RunReport) -> str:
+    lines = []
+    for name, split in report.splits.items():
+        low, high = f1_interval(split.detection)
+        lines.append(
+            f"{name}: F1 {split.detection.f1:.3f} [{low:.3f}, {high:.3f}], precision {split.detection.precision}, "
+            f"recall {split.detection.recall}, false calls {1000 * split.false_calls.value:.2f} per 1,000 words"
+        )
+    if report.plain_text is not None and report.plain_text.n:
+        plain = report.plain_text
+        lines.append(f"unseen plain text: {1000 * plain.value:.2f} false calls per 1,000 tokens (n={plain.n})")
+    if report.context_shift is not None:
+        lines.append(f"context shift: {report.context_shift.value:.3f} standard deviations")
+    return "\n".join(lines)
