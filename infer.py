@@ -1,7 +1,7 @@
 """Answer questions with trained toolkens.
 
-    python infer.py --toolkens runs/quickstart/toolkens --question "What is the square root of 4916.8?" --trace
-    python infer.py --toolkens runs/quickstart/toolkens --input questions.jsonl --output answers.jsonl
+python infer.py --toolkens runs/quickstart/toolkens --question "What is the square root of 4916.8?" --trace
+python infer.py --toolkens runs/quickstart/toolkens --input questions.jsonl --output answers.jsonl
 """
 
 import sys

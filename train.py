@@ -1,7 +1,7 @@
 """Train toolkens beside a frozen base model.
 
-    python train.py --config configs/quickstart.yaml --out runs/quickstart
-    python train.py --config configs/funcqa.yaml --data.root "$TOOLKEN_DATA" --solver.l2 1e-4
+python train.py --config configs/quickstart.yaml --out runs/quickstart
+python train.py --config configs/funcqa.yaml --data.root "$TOOLKEN_DATA" --solver.l2 1e-4
 """
 
 import sys

@@ -11,16 +11,19 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 # Lowest first. A module may import its own layer and those before it.
 LAYERS = [
-    {"errors", "metrics", "config"},
+    {"errors", "metrics", "files"},
+    {"config"},
+    {"settings"},
     {"tools"},
     {"data"},
     {"model"},
     {"training"},
     {"inference"},
     {"evaluation"},
-    {"settings", "run_directory", "tracking"},
+    {"run_directory", "stages", "tracking"},
     {"recipes"},
-    {"commands", "cli", "__init__"},
+    {"commands"},
+    {"cli", "__init__"},
 ]
 
 

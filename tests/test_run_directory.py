@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from toolken.config import Config
-from toolken.config_loading import load_config
 from toolken.errors import UserError
 from toolken.run_directory import RunDirectory, default_directory, identity
+from toolken.settings.loading import load_config
 
 
 def config(out: Path | None = None, *flags: str) -> Config:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from toolken.config import Config
-from toolken.config_loading import load_config
+from toolken.settings.loading import load_config
 from toolken.tracking import Tracker, git_revision, has_key, run_id
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from toolken.config import Config
-    from toolken.config_loading import load_config
     from toolken.data.example import CallSpan, Example
     from toolken.errors import ToolError, UserError
     from toolken.inference.engine import Answer, Engine
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from toolken.model.base import BaseLM
     from toolken.model.head import ToolkenHead
     from toolken.recipes.training_run import Run, train
+    from toolken.settings.loading import load_config
     from toolken.tools.arithmetic import ARITHMETIC
     from toolken.tools.loading import load_tools
     from toolken.tools.tool import Outcome, Tool, tool
@@ -42,7 +42,7 @@ _HOME = {
     "ToolSet": "toolken.tools.toolset",
     "ToolkenHead": "toolken.model.head",
     "UserError": "toolken.errors",
-    "load_config": "toolken.config_loading",
+    "load_config": "toolken.settings.loading",
     "load_tools": "toolken.tools.loading",
     "tool": "toolken.tools.tool",
     "train": "toolken.recipes.training_run",

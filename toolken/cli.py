@@ -13,8 +13,8 @@ from collections.abc import Sequence
 
 from toolken.commands import artefacts, data, evaluation, runs
 from toolken.commands.command import Command
-from toolken.config_loading import parse_arguments
 from toolken.errors import UserError, did_you_mean
+from toolken.settings.loading import parse_arguments
 
 COMMANDS: dict[str, Command] = {  # type: ignore[type-arg]
     "train": runs.TRAIN,

@@ -24,10 +24,10 @@ from types import TracebackType
 from filelock import FileLock, Timeout
 
 from toolken.config import Config
-from toolken.config_loading import dump_config
 from toolken.errors import UserError
 from toolken.files import TEMPORARY, write_json, write_text
-from toolken.yaml_files import parse_yaml
+from toolken.settings.loading import dump_config
+from toolken.settings.yaml_files import parse_yaml
 
 _IGNORED = ("name", "out", "tracking", "features.cache")
 _OWN_FILES = (".lock", ".lock.owner")

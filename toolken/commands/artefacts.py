@@ -7,12 +7,12 @@ from pathlib import Path
 
 from toolken.commands.command import Command
 from toolken.config import CalibrationSection, Section
-from toolken.config_loading import load_config
 from toolken.errors import UserError
 from toolken.evaluation.report import regenerate
 from toolken.model.artefact import read_info
 from toolken.model.head import INFO, ToolkenHead
 from toolken.recipes.calibration_run import recalibrate
+from toolken.settings.loading import load_config
 
 
 class CalibrateArguments(Section):

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from toolken.config import Config
-from toolken.config_loading import dump_config
 from toolken.errors import UserError
 from toolken.evaluation.report import write_report
 from toolken.evaluation.run_report import RunReport, f1_interval
@@ -19,6 +18,7 @@ from toolken.recipes.measurement import build_report, measure_shift, sample_of, 
 from toolken.recipes.preparation import Splits, align_all, extended_tools, load_base, load_context, load_splits
 from toolken.recipes.solving import calibrate_head, extract_all, fit, frozen_rows, make_head
 from toolken.run_directory import RunDirectory
+from toolken.settings.loading import dump_config
 from toolken.stages import Stages
 from toolken.tools.loading import load_tools
 from toolken.tools.toolset import ToolSet

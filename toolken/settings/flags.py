@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import yaml
 
 from toolken.errors import UserError
-from toolken.settings_tree import Leaf, Tree
+from toolken.settings.tree import Leaf, Tree
 
 
 def parse_flags(argv: Sequence[str], tree: Tree) -> dict[str, object]:

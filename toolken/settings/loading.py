@@ -21,9 +21,9 @@ from pydantic_core import ErrorDetails
 
 from toolken.config import Config
 from toolken.errors import UserError
-from toolken.flags import parse_flags
-from toolken.settings_tree import Tree
-from toolken.yaml_files import read_yaml
+from toolken.settings.flags import parse_flags
+from toolken.settings.tree import Tree
+from toolken.settings.yaml_files import read_yaml
 
 M = TypeVar("M", bound=BaseModel)
 

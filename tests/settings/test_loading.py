@@ -6,8 +6,8 @@ import pytest
 from pydantic import Field
 
 from toolken.config import Config, Section
-from toolken.config_loading import dump_config, load_config, parse_arguments
 from toolken.errors import UserError
+from toolken.settings.loading import dump_config, load_config, parse_arguments
 
 
 def write(folder: Path, text: str, name: str = "mine.yaml") -> Path:
