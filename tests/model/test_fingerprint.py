@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
+from transformers import LlamaForCausalLM
+from transformers.modeling_outputs import CausalLMOutputWithPast
 
 from tests.tiny import tiny_base, tiny_model, tiny_tokenizer
 from toolken.model import fingerprint as module
@@ -51,3 +55,24 @@ def test_a_large_base_is_sampled_and_its_head_read_whole(monkeypatch: pytest.Mon
     assert BaseLM.from_model(changed, tokenizer, name="head").fingerprint != plain
     assert tiny_base("llama").fingerprint == plain
     assert tiny_base("llama", seed=1).fingerprint != plain
+
+
+def test_the_state_is_read_before_the_first_call() -> None:
+    """Quantised layers rearrange their weights when they are called, and break when their state is read afterwards."""
+
+    class Rearranging(LlamaForCausalLM):
+        called = False
+
+        def forward(self, *args: Any, **kwargs: Any) -> CausalLMOutputWithPast:
+            self.called = True
+            return super().forward(*args, **kwargs)
+
+        def state_dict(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+            assert not self.called
+            return super().state_dict(*args, **kwargs)
+
+    tokenizer = tiny_tokenizer()
+    model = tiny_model("llama", len(tokenizer))
+    model.__class__ = Rearranging
+    BaseLM.from_model(model, tokenizer, name="quantised")
+    assert model.called

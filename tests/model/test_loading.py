@@ -59,6 +59,16 @@ def test_quantisation_without_its_library_names_the_fix(folder: Path, monkeypatc
         BaseLM.load(str(folder), quantization="4bit")
 
 
+def test_an_8_bit_base_keeps_its_head_and_stands_near_the_whole_one(folder: Path) -> None:
+    pytest.importorskip("bitsandbytes", reason="bitsandbytes is not installed")
+    whole = BaseLM.load(str(folder), dtype="bfloat16", device="cpu")
+    small = BaseLM.load(str(folder), dtype="bfloat16", device="cpu", quantization="8bit")
+    difference = (whole.word_logits(whole.hidden(IDS)) - small.word_logits(small.hidden(IDS))).abs().mean()
+    assert 0 < difference < 0.5
+    assert torch.equal(whole.head_rows([7]), small.head_rows([7]))
+    assert whole.fingerprint != small.fingerprint
+
+
 def test_a_device_map_loads_the_same_numbers(folder: Path) -> None:
     plain = BaseLM.load(str(folder), dtype="float32", device="cpu")
     mapped = BaseLM.load(str(folder), dtype="float32", device_map="cpu")

@@ -48,10 +48,16 @@ class BaseLM:
     """
 
     def __init__(
-        self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, *, name: str, loaded: str = "as it is"
+        self,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
+        *,
+        name: str,
+        loaded: str = "quantization=none",
     ) -> None:
         model.requires_grad_(False)
         model.train(False)
+        self.fingerprint = fingerprint(model, tokenizer, loaded=loaded)
         facts = examine(model, tokenizer, name=name)
         self.name = name
         self.model = model
@@ -66,13 +72,6 @@ class BaseLM:
         self.affine = facts.transform.cap is None
         self.croppable = facts.croppable
         self._facts = facts
-        described = {
-            "loaded": loaded,
-            "dtype": self.dtype,
-            "transform": facts.transform,
-            "window": facts.sliding_window,
-        }
-        self.fingerprint = fingerprint(model, tokenizer, head=facts.head, facts=described)
 
     @classmethod
     def load(
@@ -105,7 +104,7 @@ class BaseLM:
     @classmethod
     def from_model(cls, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, *, name: str) -> BaseLM:
         """Take a model that is in memory; it is frozen and probed as a loaded one is."""
-        return cls(model, tokenizer, name=name, loaded="quantization=none")
+        return cls(model, tokenizer, name=name)
 
     @torch.no_grad()
     def hidden(

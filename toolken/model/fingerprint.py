@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -29,30 +28,32 @@ CONFIG_KEYS = (
     "hidden_act",
     "rms_norm_eps",
     "layer_norm_eps",
+    "sliding_window",
+    "final_logit_softcapping",
+    "logits_soft_cap",
+    "logits_scaling",
+    "logit_scale",
+    "lm_head_multiplier",
 )
 
 
-def fingerprint(
-    model: PreTrainedModel,
-    tokenizer: PreTrainedTokenizerBase,
-    *,
-    head: torch.nn.Module,
-    facts: Mapping[str, object],
-) -> str:
+def fingerprint(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, *, loaded: str) -> str:
     """Return the hexadecimal SHA-256 of a base.
 
     Args:
-        model: Its parameters must be on a real device.
+        model: Its parameters must be on a real device. A quantised one must not have been called yet: some libraries
+            rearrange weights in the first call, and break when their state is read after it.
         tokenizer: Its vocabulary, merges and splitting rules enter; the state of its padding does not.
-        head: The module whose tensors are always read whole.
-        facts: Further facts, in JSON types.
+        loaded: How it was loaded, as far as that changes numbers.
     """
     config: Any = model.config.get_text_config(decoder=True)
     described = {key: getattr(config, key, None) for key in CONFIG_KEYS} | {"rope": _rope(config)}
-    digest = hashlib.sha256(_json({"facts": dict(facts), "config": described, "tokenizer": _tokenizer(tokenizer)}))
+    described |= {"loaded": loaded, "dtype": str(model.dtype)}
+    digest = hashlib.sha256(_json([described, _tokenizer(tokenizer)]))
     tensors = model.state_dict()
     whole = sum(tensor.nbytes for tensor in tensors.values()) <= WHOLE_BYTES
-    heads = {tensor.data_ptr() for tensor in head.state_dict().values()}
+    head = model.get_output_embeddings()  # type: ignore[no-untyped-call]
+    heads = set() if head is None else {parameter.data_ptr() for parameter in head.parameters()}
     for name, tensor in sorted(tensors.items()):
         if tensor.is_meta:
             raise UserError("base.device_map", f"{name} was left off the devices", "use more devices, or quantization")
