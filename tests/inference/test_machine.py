@@ -2,13 +2,14 @@
 
 import ast
 import json
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 from tests.inference.scripted import EOS, add, look, play
 from toolken.config import InferenceSection
-from toolken.inference.events import Call, Event, Result, Stop, Text
+from toolken.inference.events import Call, Event, Result, Stop, Text, json_value
 from toolken.tools.tool import Outcome
 
 ROOT = Path(__file__).parent.parent.parent
@@ -237,3 +238,7 @@ def reachable(module: str, seen: set[str]) -> set[str]:
 def test_the_machine_imports_no_torch(name: str) -> None:
     found = reachable(f"toolken.inference.{name}", set())
     assert not found & {"torch", "transformers", "numpy"}, found
+
+
+def test_fractions_of_any_size_have_a_json_value() -> None:
+    assert json_value({"a": [Fraction(1, 4), Fraction(6, 2), Fraction(10**400, 3)]}) == {"a": [0.25, 3, f"{10**400}/3"]}

@@ -52,9 +52,14 @@ Event = Text | Call | Result | Stop
 
 
 def json_value(value: object) -> object:
-    """Return a typed argument as a JSON value: exact fractions become whole numbers or the nearest float."""
+    """Return a typed argument as a JSON value: a fraction becomes a whole number, the nearest float, or `p/q`."""
     if isinstance(value, Fraction):
-        return int(value) if value.denominator == 1 else float(value)
+        if value.denominator == 1:
+            return int(value)
+        try:
+            return float(value)
+        except OverflowError:
+            return str(value)
     if isinstance(value, Mapping):
         return {str(key): json_value(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

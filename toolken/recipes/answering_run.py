@@ -56,9 +56,7 @@ def load_engine(toolkens: Path, *, tools: str | None, base: BaseSection, inferen
 
 def answer_to_file(loaded: Loaded, questions: Sequence[Question], output: Path) -> dict[str, object]:
     """Answer every question and write one line each, in the order of the questions; return a summary."""
-    lines = [json.dumps([question.id, question.question]) for question in questions]
-    key = hashlib.sha256("\n".join([loaded.key, *lines]).encode()).hexdigest()
-    part = output.with_name(f"{output.name}.{key[:12]}.part")
+    part = part_file(loaded, questions, output)
     output.parent.mkdir(parents=True, exist_ok=True)
     done = _complete_lines(part)
     if done:
@@ -70,6 +68,13 @@ def answer_to_file(loaded: Loaded, questions: Sequence[Question], output: Path) 
             done.append(line)
     part.replace(output)
     return _summary(output, [json.loads(line) for line in done])
+
+
+def part_file(loaded: Loaded, questions: Sequence[Question], output: Path) -> Path:
+    """Return where answers wait until all are there; another artefact, setting or question has another place."""
+    lines = [json.dumps([question.id, question.question]) for question in questions]
+    key = hashlib.sha256("\n".join([loaded.key, *lines]).encode()).hexdigest()
+    return output.with_name(f"{output.name}.{key[:12]}.part")
 
 
 def _answers(engine: Engine, questions: Sequence[Question], *, start: int) -> Iterator[str]:

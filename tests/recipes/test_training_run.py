@@ -1,0 +1,172 @@
+"""Laws of a whole run, on a tiny base."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.recipes.saved import save_tiny_base, tiny_config
+from toolken.config import Config
+from toolken.errors import UserError
+from toolken.model.base import BaseLM
+from toolken.model.head import ToolkenHead
+from toolken.recipes.preparation import load_splits
+from toolken.recipes.training_run import train
+from toolken.settings.loading import dump_config
+from toolken.tools.arithmetic import ARITHMETIC
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_tiny_base(tmp_path_factory.mktemp("base"))
+
+
+def artefact(directory: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (directory / "toolkens").iterdir()}
+
+
+def test_a_run_leaves_everything_that_a_user_reads(base: Path, tmp_path: Path) -> None:
+    run = train(tiny_config(base, tmp_path / "run", sample_questions=["What is 3 + 4?"]))
+    names = {path.name for path in run.directory.iterdir()}
+    assert {"config.yaml", "metrics.jsonl", "report.html", "toolkens", "plots"} <= names
+    assert set(run.metrics) >= {"run_dir", "toolkens", "val", "seconds"}
+    assert (run.directory / "report.html").read_text().count("<img") >= 3
+    info = json.loads((run.directory / "toolkens" / "toolkens.json").read_text())
+    assert [tool["name"] for tool in info["tools"]] == list(ARITHMETIC.names)
+    assert info["data"]["sha256"] and info["prompt"]["hash"] and info["base_fingerprint"]
+
+
+def test_law_2_training_leaves_the_base_bit_identical(base: Path, tmp_path: Path) -> None:
+    before = {path.name: path.read_bytes() for path in base.iterdir()}
+    fingerprint = BaseLM.load(str(base), dtype="float32").fingerprint
+    train(tiny_config(base, tmp_path / "run"))
+    assert {path.name: path.read_bytes() for path in base.iterdir()} == before
+    assert BaseLM.load(str(base), dtype="float32").fingerprint == fingerprint
+
+
+def test_the_same_settings_give_the_same_bytes_and_a_finished_run_is_not_run_again(base: Path, tmp_path: Path) -> None:
+    first = train(tiny_config(base, tmp_path / "a"))
+    again = train(tiny_config(base, tmp_path / "b", features__cache=tmp_path / "other cache"))
+    assert artefact(first.directory) == artefact(again.directory)
+    stamp = (first.directory / "toolkens" / "toolkens.safetensors").stat().st_mtime_ns
+    done = train(tiny_config(base, tmp_path / "a"))
+    assert done.metrics == first.metrics
+    assert (first.directory / "toolkens" / "toolkens.safetensors").stat().st_mtime_ns == stamp
+
+
+def test_law_10_a_killed_run_ends_with_the_bytes_of_an_undisturbed_one(base: Path, tmp_path: Path) -> None:
+    calm = train(tiny_config(base, tmp_path / "calm", features__cache=tmp_path / "cache a"))
+    config = tiny_config(base, tmp_path / "killed", features__cache=tmp_path / "cache b", features__shard_examples=128)
+    file = tmp_path / "config.yaml"
+    file.write_text(dump_config(config))
+    command = [sys.executable, str(ROOT / "train.py"), "--config", str(file)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    shards = tmp_path / "cache b" / "features"
+    deadline = time.monotonic() + 120
+    while not shards.exists() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    resumed = train(config)
+    assert artefact(calm.directory) == artefact(resumed.directory)
+
+
+def test_law_8_added_tools_leave_the_rows_before_them_as_they_are(base: Path, tmp_path: Path) -> None:
+    few = tmp_path / "few.jsonl"
+    first = tiny_config(base, tmp_path / "first")
+    rows = load_splits(first.data, ARITHMETIC.names).train
+    tools = tmp_path / "mine.py"
+    tools.write_text(
+        "from toolken import ToolSet, tool\n\n\n@tool\ndef double(x: float) -> float:\n"
+        '    """Twice a number."""\n    return 2 * x\n\n\nTOOLS = ToolSet([double])\n'
+    )
+    old = train(first)
+    lines = [{"question": f"Twice {n}?", "answer": f"It is <double>({n})={2 * n}<eoe>{2 * n}."} for n in range(3, 13)]
+    few.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    new = train(
+        tiny_config(
+            base,
+            tmp_path / "second",
+            tools=f"{tools}:TOOLS",
+            init_from=old.directory / "toolkens",
+            data__train=[str(few)],
+        )
+    )
+    before = ToolkenHead.load(old.directory / "toolkens")
+    after = ToolkenHead.load(new.directory / "toolkens")
+    assert after.names == (*before.names, "double") and len(rows) > 0
+    assert torch.equal(after.weight[:13], before.weight) and torch.equal(after.bias[:13], before.bias)
+    assert after.info.tools[13].examples > 0 and bool(after.weight[13].any())
+
+
+def test_law_13_no_question_of_a_held_out_row_is_trained_on(tmp_path: Path) -> None:
+    rows = [{"question": f"What is {n} + 1?", "answer": f"{n}+1=<add>({n},1)={n + 1}<eoe>{n + 1}."} for n in range(30)]
+    twins = [{**row, "question": row["question"].replace(" ", "  ")} for row in rows[:10]]
+    (tmp_path / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows + twins))
+    (tmp_path / "val.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows[:5]))
+    (tmp_path / "test.json").write_text(json.dumps([{"question": row["question"], "answer": 1} for row in rows[5:8]]))
+    config = Config.model_validate(
+        {
+            "data": {
+                "root": tmp_path,
+                "train": ["train.jsonl"],
+                "validation": ["val.jsonl"],
+                "exclude": ["test.json"],
+            }
+        }
+    )
+    splits = load_splits(config.data, ["add"])
+    trained = {"".join(row.question.split()) for row in splits.train}
+    held_out = {"".join(row["question"].split()) for row in rows[:8]}
+    assert trained and not trained & held_out
+    assert len(splits.left_out) == 16  # eight questions, each of them twice
+    assert len(splits.validation) == 5
+
+
+def test_law_13_official_splits_do_not_overlap(data_root: Path) -> None:
+    config = Config.model_validate(
+        {
+            "data": {
+                "root": data_root,
+                "train": ["funcqa/training_data/*.jsonl"],
+                "validation": ["funcqa/train.json[611:650]"],
+                "on_bad_row": "skip",
+            }
+        }
+    )
+    splits = load_splits(config.data, ARITHMETIC.names)
+    trained = {"".join(row.question.split()) for row in splits.train}
+    for name in ("funcqa_val", "funcqa_oh", "funcqa_mh"):
+        rows = json.loads((data_root / "funcqa" / f"{name}.json").read_text())
+        assert not trained & {"".join(row["question"].split()) for row in rows}
+    assert len(splits.validation) == 39
+
+
+def test_a_tool_without_examples_is_masked_with_a_warning_or_refused(base: Path, tmp_path: Path) -> None:
+    data = tmp_path / "add.jsonl"
+    rows = [{"question": f"{n} + 1?", "answer": f"It is <add>({n},1)={n + 1}<eoe>{n + 1}."} for n in range(11, 23)]
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    run = train(tiny_config(base, tmp_path / "run", data__train=[str(data)]))
+    head = ToolkenHead.load(run.directory / "toolkens")
+    assert head.trained.tolist() == [True] + [False] * 12
+    assert "masked in decoding" in (run.directory / "report.html").read_text()
+    config = tiny_config(base, tmp_path / "strict", data__train=[str(data)], data__require_examples=True)
+    with pytest.raises(UserError, match="no row calls <subtract>"):
+        train(config)
+
+
+def test_adam_runs_through_the_same_recipe(base: Path, tmp_path: Path) -> None:
+    run = train(tiny_config(base, tmp_path / "run", solver__kind="adam", solver__epochs=2))
+    info = ToolkenHead.load(run.directory / "toolkens").info
+    assert info.training["solver"] == "adam" and info.training["convex"] is False
