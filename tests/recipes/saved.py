@@ -7,11 +7,16 @@ from pathlib import Path
 from tests.tiny import tiny_model, tiny_tokenizer
 from toolken.config import Config
 
+LONGEST = 8192
+
 
 def save_tiny_base(folder: Path) -> Path:
     """Save a tiny llama and its tokenizer as a directory that `base.name` can name."""
     tokenizer = tiny_tokenizer("split")
-    tiny_model("llama", len(tokenizer)).save_pretrained(folder)
+    tokenizer.model_max_length = LONGEST
+    model = tiny_model("llama", len(tokenizer))
+    model.config.max_position_embeddings = LONGEST  # few-shot prompts are long where every character is a token
+    model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
 

@@ -65,21 +65,23 @@ def parse_source(source: str) -> Source:
 
 
 def find_files(pattern: str, root: Path) -> list[Path]:
-    """Return the files that a path or glob names under the root, sorted.
+    """Return the files that a path or glob names, sorted: under the root, or else from the working directory.
 
     Raises:
         UserError: There is none.
     """
     path = Path(pattern)
-    base = Path(path.anchor) if path.is_absolute() else root
-    relative = path.relative_to(path.anchor) if path.is_absolute() else path
-    if any(mark in pattern for mark in "*?"):
-        found = sorted(file for file in base.glob(str(relative)) if file.is_file())
-    else:
-        found = [base / relative] if (base / relative).is_file() else []
-    if not found:
-        raise UserError(f"data source {pattern}", f"no file matches under {base}", "check the name and `data.root`")
-    return found
+    places = [Path(path.anchor)] if path.is_absolute() else list(dict.fromkeys([root, Path(".")]))
+    relative = str(path.relative_to(path.anchor)) if path.is_absolute() else pattern
+    for place in places:
+        if any(mark in pattern for mark in "*?"):
+            found = sorted(file for file in place.glob(relative) if file.is_file())
+        else:
+            found = [place / relative] if (place / relative).is_file() else []
+        if found:
+            return found
+    looked = " or ".join(str(place.resolve()) for place in places)
+    raise UserError(f"data source {pattern}", f"no file matches under {looked}", "check the name and `data.root`")
 
 
 def _parse(text: str, where: str, at: int = 0) -> tuple[object, int]:

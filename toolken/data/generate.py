@@ -144,7 +144,7 @@ def generate_examples(section: GenerateSection, tools: Sequence[str], *, seed: i
         UserError: None of the tools is arithmetic, or more texts are asked for than there are.
     """
     known = [tool for tool in tools if tool in PROBLEMS]
-    if not known:
+    if not known and section.per_tool:
         wrong = tools[0] if tools else ""
         raise UserError(f"data source {ORIGIN}", f"no problems for <{wrong}>", did_you_mean(wrong, PROBLEMS))
     examples: list[Example] = []

@@ -44,16 +44,17 @@ def bind(
     _check_names("inference.allow", allow, names)
     _check_names("inference.deny", deny, names)
     bound: dict[int, Tool] = {}
-    notes: list[str] = []
+    masked: dict[str, list[str]] = {}
     for row, record in enumerate(records):
         if (allow and record.name not in allow) or record.name in deny:
             continue
         tool = _passed(record.name, passed) or _builtin(record)
         problem = _problem(record, tool)
         if problem or tool is None:
-            notes.append(f"<{record.name}> will not be called: {problem}")
+            masked.setdefault(problem, []).append(f"<{record.name}>")
         else:
             bound[row] = tool
+    notes = [f"{', '.join(rows)} will not be called: {problem}" for problem, rows in masked.items()]
     extra = [tool.name for tool in passed or () if tool.name not in names]
     if extra:
         notes.append(f"no toolken was trained for {', '.join(f'<{name}>' for name in extra)}: never called")
@@ -80,7 +81,7 @@ def _builtin(record: ToolRecord) -> Tool | None:
 def _problem(record: ToolRecord, tool: Tool | None) -> str:
     """Return why a row cannot run; empty if it can."""
     if not record.trained:
-        return "it had no training example"
+        return "no training example"
     if tool is None:
         place = record.reference.partition("#")[0] if record.reference.partition(":")[0].endswith(".py") else ""
         return f"pass its tool set (--tools {place or 'FILE.py:NAME'}, or Engine(tools=...))"
