@@ -143,8 +143,8 @@ def test_no_token_or_run_of_tokens_extends_the_inserted_number(ranked: list[list
 
 
 def test_no_second_result_lands_in_the_first() -> None:
-    machine, _, backend = play([" ", 0, *CALL, [0, "."], [0, " "], 0, "1", ",", "1", ")", EOS])
-    assert machine.answer.visible == "7. 2"
+    machine, _, backend = play([" ", 0, *CALL, [0, "."], [0, "\n"], 0, "1", ",", "1", ")", EOS])
+    assert machine.answer.visible == "7.\n2"
     assert backend.requests[7].toolkens == frozenset() == backend.requests[8].toolkens
 
 

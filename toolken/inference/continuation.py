@@ -1,9 +1,9 @@
 """Whether a text that follows an inserted number would extend it: `37` must not become `37.7`, `115` not `115000`.
 
 The decision is taken on the decoded text behind the result, so that it holds over several tokens (`.` and then `7`)
-and for tokens of several characters (`.7`, `00 apples`) alike. A model that is kept from `.75` tries `. 75`, which is read
-as the same number, so a single space behind the point changes nothing. Units and signs that start something new (`%`, ` 000`,
-`-5`, `/3`, `. Then 7`) are no extensions.
+and for tokens of several characters (`.7`, `00 apples`) alike. A model that is kept from `.75` tries `. 75`, so one
+space behind the point changes nothing. Units and signs that start something new (`%`, ` 000`, `-5`, `/3`, `. Then 7`)
+are no extensions.
 """
 
 from __future__ import annotations
