@@ -146,3 +146,17 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(
         name in shown for name in ("train", "infer", "eval", "calibrate", "report", "tools list", "data validate")
     )
+
+
+def test_eval_cross_validates_solvers_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    base = save_tiny_base(tmp_path / "base")
+    flags = ["--base.name", str(base), "--base.dtype", "float32", "--data.generate.per_tool", "4"]
+    found = run(capsys, "eval", *flags, "--folds", "2", "--methods", "convex:1e-3", "adam:1e-2", "--solver.epochs", "1")
+    methods = found["methods"]
+    assert isinstance(methods, list) and [record["method"] for record in methods] == ["convex:1e-3", "adam:1e-2"]
+    for record in methods:
+        for split in ("folds", "validation"):
+            counts = record[split]
+            assert counts["f1_low"] <= counts["f1"] <= counts["f1_high"]
+            assert counts["recall"]["n"] == counts["true_positives"] + counts["false_negatives"] > 0
+    assert "no solver" in refuse(capsys, "eval", *flags, "--folds", "2", "--methods", "sgd")

@@ -39,9 +39,14 @@ class SplitFeatures(NamedTuple):
 def extract_all(
     base: BaseLM, config: Config, *, train: list[Encoded], validation: list[Encoded], unseen: list[Encoded]
 ) -> SplitFeatures:
-    """Extract every split, through the cache."""
-    parts = {"train": train, "validation": validation, "unseen text": unseen}
-    return SplitFeatures(*(extract(base, rows, section=config.features, label=label) for label, rows in parts.items()))
+    """Extract every split, through the cache; a split without rows has no positions."""
+
+    def features(rows: list[Encoded], label: str) -> Features:
+        if not rows:
+            return Features.empty(base.hidden_size, base.dtype)
+        return extract(base, rows, section=config.features, label=label)
+
+    return SplitFeatures(features(train, "train"), features(validation, "validation"), features(unseen, "unseen text"))
 
 
 def prior_rows(base: BaseLM, tools: ToolSet, section: SolverSection) -> Tensor:

@@ -48,6 +48,12 @@ class Features:
     def __len__(self) -> int:
         return len(self.toolken)
 
+    @classmethod
+    def empty(cls, width: int, dtype: torch.dtype) -> Features:
+        """Return no positions of hidden states that are `width` wide."""
+        hidden, number, count = torch.empty(0, width, dtype=dtype), torch.empty(0), torch.empty(0, dtype=torch.int64)
+        return cls(hidden, number, number, number, count, count)
+
     def replace(
         self,
         *,
