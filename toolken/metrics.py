@@ -30,7 +30,9 @@ class Rate(NamedTuple):
         centre = p + z * z / (2 * self.n)
         half = z * math.sqrt(p * (1 - p) / self.n + z * z / (4 * self.n * self.n))
         scale = 1 + z * z / self.n
-        return max(0.0, (centre - half) / scale), min(1.0, (centre + half) / scale)
+        low, high = (centre - half) / scale, (centre + half) / scale
+        # At the ends the formula gives exactly 0 and 1, which rounding would miss by a little.
+        return max(0.0, low) if self.hits else 0.0, min(1.0, high) if self.hits < self.n else 1.0
 
     def __str__(self) -> str:
         low, high = self.interval
