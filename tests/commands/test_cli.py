@@ -73,11 +73,12 @@ def test_a_killed_infer_goes_on_where_it_stopped(
     # What a kill leaves: whole lines, and the start of one that was being written.
     loaded = load_engine(trained / "toolkens", tools=None, base=BaseSection(), inference=InferenceSection())
     part = part_file(loaded, read_questions(questions), output)
-    marked = [{**line, "text": "kept"} for line in whole[:2]]
-    part.write_text("".join(json.dumps(line) + "\n" for line in marked) + '{"id": 2, "que')
+    kept = "kept\u2028\x85"  # separators that JSON leaves as they are
+    marked = [{**line, "text": kept} for line in whole[:2]]
+    part.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in marked) + '{"id": 2, "que')
     run(capsys, *flags)
-    lines = [json.loads(line) for line in output.read_text().splitlines()]
-    assert [line["text"] for line in lines] == ["kept", "kept", *[line["text"] for line in whole[2:]]]
+    lines = [json.loads(line) for line in output.read_text().split("\n") if line]
+    assert [line["text"] for line in lines] == [kept, kept, *[line["text"] for line in whole[2:]]]
 
 
 def test_calibrate_report_and_row_operations(trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

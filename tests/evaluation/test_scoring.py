@@ -77,6 +77,7 @@ def test_missing_answers_are_refused_or_counted_apart(tmp_path: Path) -> None:
     path = answers(tmp_path, {"id": 7, "answer": "10"})
     with pytest.raises(UserError, match="3 of 4 questions have no answer.*--partial"):
         score_file(path, QUESTIONS)
+    path.write_text('{"id": 7, "answer": "10", "text": "two\u2028lines of \x85 text"}\n')
     result = score_file(path, QUESTIONS, partial=True)
     assert (result.accuracy.n, len(result.missing)) == (1, 3)
     assert "3 questions have no answer" in str(result)

@@ -25,6 +25,8 @@ class EvalArguments(Config):
     """Benchmark file with the gold answers."""
     rule: Literal["auto", "round2", "relative"] = "auto"
     """`round2`: equal after rounding to two decimals. `relative`: within 0.1 %. `auto`: by the kind of file."""
+    partial: bool = False
+    """Score the answers that are there although some questions have none."""
     folds: int = Field(default=0, ge=0)
     """Cross-validate over training rows with so many folds."""
     methods: list[str] = ["convex", "adam:1e-4", "adam:1e-3"]
@@ -37,7 +39,7 @@ def evaluate(arguments: EvalArguments) -> dict[str, object]:
         if arguments.gold is None:
             raise UserError("--gold", "is missing", "name the benchmark file that the questions came from")
         rule = None if arguments.rule == "auto" else arguments.rule
-        score = score_file(arguments.answers, read_questions(arguments.gold), rule=rule)
+        score = score_file(arguments.answers, read_questions(arguments.gold), rule=rule, partial=arguments.partial)
         print(score, file=sys.stderr)
         return score.as_dict()
     if arguments.folds < 2:

@@ -175,7 +175,7 @@ def _succeeded(call: object) -> bool:
 
 def _read_answers(path: Path, known: set[str | int]) -> dict[str | int, dict[str, object]]:
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8").split("\n")  # not splitlines: JSON texts may hold other separators
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(str(path), f"cannot be read ({error})", "give the JSONL that `infer --output` wrote") from None
     rows: dict[str | int, dict[str, object]] = {}

@@ -9,9 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tqdm import tqdm
 
@@ -101,19 +102,12 @@ def _complete_lines(part: Path) -> list[str]:
         with part.open("r+b") as handle:
             handle.truncate(len(whole))
     try:
-        return whole.decode("utf-8").splitlines()
+        return whole.decode("utf-8").split("\n")[:-1]  # not splitlines: JSON texts may hold other line separators
     except UnicodeDecodeError as error:
         raise UserError(str(part), "it is damaged", "delete it and start again") from error
 
 
-def _summary(output: Path, rows: Sequence[dict[str, object]]) -> dict[str, object]:
-    reasons: dict[str, int] = {}
-    statuses: dict[str, int] = {}
-    for row in rows:
-        reason = str(row["finish_reason"])
-        reasons[reason] = reasons.get(reason, 0) + 1
-        calls = row["calls"]
-        for call in calls if isinstance(calls, list) else []:
-            status = str(call["outcome"]["status"])
-            statuses[status] = statuses.get(status, 0) + 1
-    return {"output": str(output), "n": len(rows), "finish_reasons": reasons, "calls": statuses}
+def _summary(output: Path, rows: Sequence[dict[str, Any]]) -> dict[str, object]:
+    reasons = Counter(row["finish_reason"] for row in rows)
+    statuses = Counter(call["outcome"]["status"] for row in rows for call in row["calls"])
+    return {"output": str(output), "n": len(rows), "finish_reasons": dict(reasons), "calls": dict(statuses)}
