@@ -53,7 +53,7 @@ def test_labels_tracking_and_cache_do_not_make_another_run(tmp_path: Path, flags
 
 def test_an_unfinished_run_of_the_same_settings_is_resumed(tmp_path: Path) -> None:
     with RunDirectory(config(tmp_path)) as run:
-        run.metrics_file.write_text("{}\n")
+        (run.path / "metrics.jsonl").write_text("{}\n")
     with RunDirectory(config(tmp_path)) as run:
         assert run.resumed
         assert run.result is None

@@ -75,11 +75,6 @@ class RunDirectory:
         return self.path / "config.yaml"
 
     @property
-    def metrics_file(self) -> Path:
-        """One JSON object a line, as the run goes."""
-        return self.path / "metrics.jsonl"
-
-    @property
     def result_file(self) -> Path:
         """Written last: the run is done."""
         return self.path / "result.json"

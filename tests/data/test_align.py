@@ -7,9 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import PreTrainedTokenizerBase
 
+from tests.data.spacing import space_agreement
 from tests.tiny import TOKENIZER_KINDS, tiny_tokenizer
 from toolken.config import PromptSection
-from toolken.data.align import Encoded, align, align_text, space_agreement
+from toolken.data.align import Encoded, align, align_text
 from toolken.data.encode import begin_ids, decode_piece, encode_text, glues, splice_ids
 from toolken.data.example import CallSpan, Example
 from toolken.data.prompts import load_prompt

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolken.config import PromptSection
-from toolken.data.answers import extract_answer, format_value, parse_answer
+from toolken.data.answers import announced, extract_answer, format_value
 from toolken.data.values import read_value
 from toolken.errors import UserError
 
@@ -19,6 +19,11 @@ CASES = [
     json.loads(line)
     for line in (Path(__file__).parent / "cases" / "final_answers.jsonl").read_text(encoding="utf-8").splitlines()
 ]
+
+
+def parse_answer(text: str, pattern: str) -> Fraction | None:
+    tail = announced(text, pattern)
+    return None if tail is None else read_value(tail)
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["text"] for case in CASES])

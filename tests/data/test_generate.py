@@ -5,8 +5,8 @@ from fractions import Fraction
 
 import pytest
 
+from tests.data.spacing import space_agreement
 from toolken.config import GenerateSection
-from toolken.data.align import space_agreement
 from toolken.data.example import Example
 from toolken.data.generate import generate_examples
 from toolken.data.inline import cuts_number

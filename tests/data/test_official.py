@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.data.spacing import space_agreement
 from toolken.config import PromptSection
-from toolken.data.align import space_agreement
 from toolken.data.formats import read_examples
 from toolken.data.prompts import load_demonstrations, load_prompt
 from toolken.data.questions import read_questions

@@ -10,7 +10,7 @@ from toolken.config import CalibrationSection, Section
 from toolken.errors import UserError
 from toolken.evaluation.report import regenerate
 from toolken.model.artefact import read_info
-from toolken.model.head import INFO, ToolkenHead
+from toolken.model.head import ToolkenHead
 from toolken.recipes.calibration_run import recalibrate
 from toolken.settings.loading import load_config
 
@@ -71,7 +71,7 @@ def report(arguments: ReportArguments) -> dict[str, object]:
 
 def list_tools(arguments: ListArguments) -> dict[str, object]:
     """Print the rows of an artefact."""
-    info = read_info(arguments.toolkens / INFO)
+    info = read_info(arguments.toolkens)
     for row, tool in enumerate(info.tools):
         state = f"{tool.examples} examples" if tool.trained else "untrained, masked"
         print(f"{row:>4}  <{tool.name}>  {state}  {tool.reference or 'your own'}", file=sys.stderr)

@@ -48,8 +48,8 @@ def validate(arguments: ValidateArguments) -> dict[str, object]:
             refused.append(row.refused)
             print(f"refused: {row.refused}", file=sys.stderr)
             continue
+        calls += row.calls
         for line in row.lines:
-            calls += not line.endswith("no call")
             print(line, file=sys.stderr)
     if refused:
         problem = f"{len(refused)} of {rows} rows refused, the first: {refused[0]}"
@@ -69,8 +69,7 @@ def convert(arguments: ConvertArguments) -> dict[str, object]:
 
 def generate(arguments: GenerateArguments) -> dict[str, object]:
     """Write the project's own seeded word problems."""
-    section = GenerateSection(**arguments.model_dump(exclude={"output"}))
-    rows = read_examples(["generated"], generate=section, tools=load_tools("arithmetic").names).examples
+    rows = read_examples(["generated"], generate=arguments, tools=load_tools("arithmetic").names).examples
     return {"output": str(arguments.output), "rows": write_examples(arguments.output, rows)}
 
 

@@ -14,26 +14,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from toolken.data.encode import begin_ids, encode_text, glues, needs_space, space_follows, splice_ids
+from toolken.data.encode import begin_ids, encode_text, glues
 from toolken.data.example import CallSpan, Example
 from toolken.data.prompts import Prompt
 from toolken.errors import UserError, did_you_mean
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
-
-__all__ = [
-    "Encoded",
-    "Piece",
-    "SpaceAgreement",
-    "align",
-    "align_text",
-    "cut",
-    "encode_text",
-    "needs_space",
-    "space_agreement",
-    "splice_ids",
-]
 
 RESULT = "[RESULT]"
 
@@ -157,32 +144,3 @@ def align(example: Example, *, prompt: Prompt, tokenizer: PreTrainedTokenizerBas
         return replace(encoded, prefix=prompt.prefix_ids(tokenizer))
     except UserError as error:
         raise UserError(example.origin or error.where, error.problem, error.fix) from error
-
-
-class SpaceAgreement(NamedTuple):
-    """How many calls have the space in front of their result that `space_follows` would give it."""
-
-    agree: int
-    calls: int
-
-    @property
-    def share(self) -> float:
-        """Share of calls that agree; 1 without calls."""
-        return self.agree / self.calls if self.calls else 1.0
-
-
-def space_agreement(examples: Sequence[Example], *, ending: str = "\nA:") -> SpaceAgreement:
-    """Compare the rule that spaces an inserted result with the texts themselves.
-
-    Args:
-        examples: Texts with calls.
-        ending: What the prompt ends in; it stands before an answer that starts with its result.
-    """
-    agree = calls = 0
-    for example in examples:
-        for call in example.calls:
-            before = ending + " " + example.answer[: call.start].lstrip()
-            spaced = before.endswith(" ")
-            agree += space_follows(before.removesuffix(" ")) == spaced
-            calls += 1
-    return SpaceAgreement(agree, calls)

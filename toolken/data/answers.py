@@ -18,8 +18,11 @@ _TEXT_LIMIT = 200
 _DECIMALS = 40
 
 
-def parse_answer(text: str, pattern: str) -> Fraction | None:
-    """Return the number that a person would read as the final answer, or None where there is none or more than one.
+def extract_answer(text: str, pattern: str) -> str | None:
+    """Return the final answer as text: `1234` for `$1,234.`, `55/8` for `6 7/8`, the words where it is no number.
+
+    `read_value` of what is returned equals `read_value` of what was announced. None where nothing announces an answer,
+    or nothing follows.
 
     Args:
         text: What the model wrote.
@@ -27,16 +30,6 @@ def parse_answer(text: str, pattern: str) -> Fraction | None:
 
     Raises:
         UserError: The pattern is not a regular expression.
-    """
-    tail = announced(text, pattern)
-    return None if tail is None else read_value(tail)
-
-
-def extract_answer(text: str, pattern: str) -> str | None:
-    """Return the final answer as text: `1234` for `$1,234.`, `55/8` for `6 7/8`, the words where it is no number.
-
-    `read_value` of what is returned equals `parse_answer` of the whole. None where nothing announces an answer, or
-    nothing follows.
     """
     tail = announced(text, pattern)
     if tail is None:

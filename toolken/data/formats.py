@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -16,23 +15,9 @@ from toolken.config import GenerateSection
 from toolken.data.example import Example
 from toolken.data.files import read_rows
 from toolken.data.generate import generate_examples
-from toolken.data.inline import parse_inline, write_inline
-from toolken.data.questions import Question, read_questions
 from toolken.data.readers import read_row
 from toolken.errors import UserError
-
-__all__ = [
-    "CheckedRow",
-    "Question",
-    "Rows",
-    "example_record",
-    "parse_inline",
-    "read_examples",
-    "read_questions",
-    "validate_rows",
-    "write_examples",
-    "write_inline",
-]
+from toolken.files import write_text
 
 GENERATED = "generated"
 
@@ -45,10 +30,10 @@ class Rows(NamedTuple):
 
 
 class CheckedRow(NamedTuple):
-    """What `validate_rows` says about a row: its lines to print, and why it is refused, if it is."""
+    """What `validate_rows` says about a row: its lines to print, its calls, and why it is refused, if it is."""
 
-    where: str
     lines: tuple[str, ...]
+    calls: int
     refused: str | None
 
 
@@ -107,14 +92,14 @@ def validate_rows(source: str, *, root: Path | None = None, tools: Sequence[str]
         try:
             example = read_row(raw, tools)
         except UserError as error:
-            yield CheckedRow(raw.where, (), str(error))
+            yield CheckedRow((), 0, str(error))
             continue
         lines = tuple(
             f"{raw.where}  <{call.tool}>({call.arguments}) covers "
             f"{json.dumps(example.result(call), ensure_ascii=False)} at {call.start}:{call.end}"
             for call in example.calls
         )
-        yield CheckedRow(raw.where, lines or (f"{raw.where}  no call",), None)
+        yield CheckedRow(lines or (f"{raw.where}  no call",), len(example.calls), None)
 
 
 def example_record(example: Example) -> dict[str, object]:
@@ -126,8 +111,6 @@ def example_record(example: Example) -> dict[str, object]:
 def write_examples(path: Path, examples: Iterable[Example]) -> int:
     """Write examples as JSONL with character spans, under their own name only once complete; return how many."""
     lines = [json.dumps(example_record(example), ensure_ascii=False) + "\n" for example in examples]
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
     path.parent.mkdir(parents=True, exist_ok=True)
-    part.write_text("".join(lines), encoding="utf-8")
-    part.replace(path)
+    write_text(path, "".join(lines))
     return len(lines)

@@ -18,6 +18,7 @@ from toolken.errors import UserError
 from toolken.model.base import BaseLM
 from toolken.tools.tool import Tool
 
+INFO = "toolkens.json"
 FORMAT_VERSION = 1
 
 
@@ -176,12 +177,13 @@ class HeadInfo(Record):
         )
 
 
-def read_info(path: Path) -> HeadInfo:
-    """Read `toolkens.json`.
+def read_info(directory: Path) -> HeadInfo:
+    """Read the `toolkens.json` of an artefact.
 
     Raises:
         UserError: It is missing, no JSON, of another format version, or has unknown, missing or bad fields.
     """
+    path = directory / INFO
     fix = "copy the artefact again, or train it again"
     try:
         text = path.read_text(encoding="utf-8")

@@ -21,13 +21,10 @@ from torch import Tensor
 
 from toolken.errors import UserError, did_you_mean
 from toolken.files import write_bytes, write_text
-from toolken.model.artefact import BiasParts, HeadInfo, PromptRecord, ToolRecord, check_base, read_info
+from toolken.model.artefact import INFO, BiasParts, HeadInfo, ToolRecord, check_base, read_info
 from toolken.model.base import BaseLM
 
-__all__ = ["BiasParts", "HeadInfo", "PromptRecord", "ToolRecord", "ToolkenHead"]
-
 WEIGHTS = "toolkens.safetensors"
-INFO = "toolkens.json"
 
 
 class ToolkenHead:
@@ -98,7 +95,7 @@ class ToolkenHead:
             UserError: A file is missing, damaged, or not of the other; or the rows were trained on another base.
         """
         folder = Path(directory)
-        info = read_info(folder / INFO)
+        info = read_info(folder)
         if base is not None:
             check_base(info, base, str(folder))
         tensors = _read_tensors(folder / WEIGHTS, info.weights_sha256)

@@ -22,7 +22,7 @@ from toolken.errors import UserError
 from toolken.inference.engine import Engine
 from toolken.model.artefact import read_info
 from toolken.model.base import BaseLM
-from toolken.model.head import INFO, ToolkenHead
+from toolken.model.head import ToolkenHead
 from toolken.tools.loading import load_tools
 
 
@@ -42,7 +42,7 @@ def load_engine(toolkens: Path, *, tools: str | None, base: BaseSection, inferen
         base: Settings that are set here win over those that the artefact recorded.
         inference: Limits and sampling.
     """
-    info = read_info(toolkens / INFO)
+    info = read_info(toolkens)
     recorded = info.training.get("base")
     section = BaseSection.model_validate(recorded if isinstance(recorded, dict) else {"name": info.base_name})
     section = section.model_copy(update=base.model_dump(exclude_unset=True))

@@ -7,7 +7,7 @@ from pathlib import Path
 from toolken.config import CalibrationSection, Config
 from toolken.errors import UserError
 from toolken.model.artefact import read_info
-from toolken.model.head import INFO, ToolkenHead
+from toolken.model.head import ToolkenHead
 from toolken.recipes.measurement import measure_split
 from toolken.recipes.preparation import align_all, load_base, load_splits
 from toolken.recipes.solving import calibrate_head
@@ -20,7 +20,7 @@ def recalibrate(config: Config, *, source: Path, output: Path, section: Calibrat
     Raises:
         UserError: The artefact or the data cannot be read, or no validation row has a call.
     """
-    info = read_info(source / INFO)
+    info = read_info(source)
     base = load_base(config.base)
     head = ToolkenHead.load(source, base=base)
     splits = load_splits(config.data, head.names)

@@ -18,8 +18,9 @@ from toolken.config import CalibrationSection, Config, SolverSection
 from toolken.data.align import Encoded
 from toolken.data.encode import encode_piece
 from toolken.errors import UserError
+from toolken.model.artefact import HeadInfo, PromptRecord, ToolRecord
 from toolken.model.base import BaseLM
-from toolken.model.head import HeadInfo, PromptRecord, ToolkenHead, ToolRecord
+from toolken.model.head import ToolkenHead
 from toolken.recipes.preparation import Context, Splits
 from toolken.tools.toolset import ToolSet
 from toolken.training.calibrate import Calibration, calibrate
