@@ -116,13 +116,14 @@ def _per_tool(report: RunReport) -> Markup:
         return Markup("")
     rows = []
     for tool in report.per_tool:
-        found = tool.validation
-        cells = ["–"] * 3 if found is None else [_f1(found), _rate(found.precision), _rate(found.recall)]
+        cells = []
+        for found in (tool.train, tool.validation):
+            cells += ["–"] * 3 if found is None else [_f1(found), _rate(found.precision), _rate(found.recall)]
         name = tool.tool if tool.trained else f"{tool.tool} (untrained, masked)"
         norm, bias = _number(tool.row_norm, "{:.3g}"), _number(tool.bias, "{:+.3g}")
         rows.append([name, f"{tool.examples:,}", norm, bias, *cells])
-    header = ["tool", "examples", "row norm", "bias", "F1", "precision", "recall"]
-    return _section("By tool, on validation", table(header, rows))
+    rates = [f"{rate}, {split}" for split in ("train", "validation") for rate in ("F1", "precision", "recall")]
+    return _section("By tool", table(["tool", "examples", "row norm", "bias", *rates], rows))
 
 
 def _samples(samples: list[Sample]) -> Markup:

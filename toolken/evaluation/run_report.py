@@ -60,6 +60,7 @@ class ToolMetrics(Part):
     trained: bool = True
     examples: int = Field(default=0, ge=0)
     """Training examples with a call of it."""
+    train: Detected | None = None
     validation: Detected | None = None
     row_norm: Number = None
     bias: Number = None

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor
+from tqdm import tqdm
 
 from toolken.config import Config
 from toolken.data.example import Example
@@ -78,8 +79,12 @@ def measure_shift(
         return None
     section = config.inference.model_copy(update={"max_new_tokens": SHIFT_TOKENS, "temperature": 0.0})
     with Engine(base, None, prompt=context.prompt, config=section) as engine:
-        answers = engine.answer(questions)
-    texts = [Example(q, a.text, origin="the base's own answer") for q, a in zip(questions, answers, strict=True)]
+        answers = engine.completed(questions)
+        bar = tqdm(answers, total=len(questions), desc="the base's own answers", unit="question")
+        texts = [
+            Example(answer.question, answer.text, origin="the base's own answer")
+            for _, answer in sorted(bar, key=lambda found: found[0])
+        ]
     plain = context.prompt_without_conclusion()
     aligned = align_all([row for row in texts if row.answer.strip()], plain, base=base, tools=())
     use = extract(base, aligned, section=config.features, label="own answers")
@@ -103,6 +108,7 @@ def build_report(
     """Put together everything but what the end of the run adds: stages, samples and settings."""
     validation = decide_split(features.validation, head, base=base)
     of_tool = detections(validation, len(head.names))
+    of_tool_train = detections(decide_split(features.train, head, base=base), len(head.names))
     plain = decide_split(features.unseen, head, base=base)
     calls = int((features.validation.toolken >= 0).sum())
     return RunReport(
@@ -127,6 +133,7 @@ def build_report(
                 tool=record.name,
                 trained=record.trained,
                 examples=record.examples,
+                train=of_tool_train[row],
                 validation=of_tool[row],
                 row_norm=float(head.weight[row].norm()),
                 bias=float(head.bias[row]),
