@@ -1,5 +1,7 @@
 """Decisions and their counts against plain loops."""
 
+from dataclasses import replace
+
 import torch
 
 from tests.training.synthetic import synthetic_features
@@ -16,7 +18,7 @@ def test_a_toolken_must_be_strictly_above_the_best_word_and_allowed() -> None:
         logits = (features.hidden[t] @ weight.T + bias).tolist()
         row = max((0, 2), key=lambda k: logits[k])
         assert found.predicted[t] == (row if logits[row] > features.base_max[t] else -1)
-    exact = features.replace(hidden=torch.zeros_like(features.hidden))
+    exact = replace(features, hidden=torch.zeros_like(features.hidden))
     tied = decide(exact, weight, exact.base_max[:1].expand(3), lambda raw: raw)
     assert tied.predicted[0] == -1
 

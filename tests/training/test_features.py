@@ -15,8 +15,8 @@ from tests.tiny import FAMILIES, Family, tiny_model, tiny_tokenizer
 from toolken.config import FeaturesSection
 from toolken.data.align import Encoded
 from toolken.errors import UserError
+from toolken.files import TEMPORARY
 from toolken.model.base import BaseLM
-from toolken.training import cache as cache_module
 from toolken.training.cache import ShardCache, cache_key
 from toolken.training.features import Features, extract
 from toolken.training.forward import Forward, plan_shards
@@ -139,7 +139,6 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from tests.training.test_features import made_examples, section, tiny_base
-from toolken.training import cache
 from toolken.training.features import extract
 replace, renames = os.replace, []
 def dying(source, target):
@@ -147,7 +146,7 @@ def dying(source, target):
     if len(renames) == 3:
         os.kill(os.getpid(), signal.SIGKILL)
     replace(source, target)
-cache.os.replace = dying
+os.replace = dying
 base = tiny_base()
 extract(base, made_examples(base, 11), section=section(Path(sys.argv[1])), progress=False)
 """
@@ -160,7 +159,7 @@ def test_law_10_a_killed_process_leaves_whole_shards_and_the_next_run_ends_with_
     assert found.returncode == -signal.SIGKILL
     assert len(shard_bytes(tmp_path / "b")) == 2
     assert not list((tmp_path / "b").rglob("manifest.json"))
-    assert list((tmp_path / "b").rglob("*.tmp"))
+    assert list((tmp_path / "b").rglob(f"{TEMPORARY}*"))
     for folder in "ab":
         extract(base, made_examples(base, 11), section=section(tmp_path / folder), progress=False)
     assert shard_bytes(tmp_path / "a") == shard_bytes(tmp_path / "b")
@@ -212,7 +211,7 @@ def test_a_full_disk_leaves_no_broken_cache(base: BaseLM, tmp_path: Path, monkey
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patch:
-        patch.setattr(cache_module.os, "fsync", full)
+        patch.setattr(os, "fsync", full)
         with pytest.raises(UserError, match="No space left.*features.cache"):
             extract(base, made_examples(base), section=section(tmp_path), progress=False)
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
@@ -261,8 +260,8 @@ def test_size_and_time_are_announced(base: BaseLM, tmp_path: Path, capsys: pytes
     assert not said.out
 
 
-def test_select_and_concat_keep_columns_together() -> None:
+def test_select_keeps_columns_together() -> None:
     one = Features(torch.eye(3), *(torch.arange(3.0) for _ in range(3)), torch.tensor([0, -1, 1]), torch.arange(3))
-    both = one.select(one.toolken >= 0).concat(one)
-    assert both.example.tolist() == [0, 2, 3, 4, 5]
-    assert torch.equal(both.hidden, torch.eye(3)[[0, 2, 0, 1, 2]]) and len(both) == 5
+    part = one.select(one.toolken >= 0)
+    assert part.example.tolist() == part.base_lse.tolist() == [0, 2] and part.toolken.tolist() == [0, 1]
+    assert torch.equal(part.hidden, torch.eye(3)[[0, 2]]) and len(part) == 2

@@ -1,6 +1,7 @@
 """Law 9 (one optimum), blocks, frozen rows, the choice of the prior strength."""
 
 import itertools
+from dataclasses import replace
 
 import pytest
 import torch
@@ -109,7 +110,7 @@ def test_without_word_positions_the_bias_is_fixed_at_zero() -> None:
 
 def test_a_soft_cap_is_solved_to_a_stationary_point_and_says_so() -> None:
     features = synthetic_features(seed=1)
-    features = features.replace(base_lse=features.base_lse - 10, base_target=features.base_target - 10)
+    features = replace(features, base_lse=features.base_lse - 10, base_target=features.base_target - 10)
     section = SolverSection(l2=1e-4, precision="float64", tolerance=1e-7)
     prior = torch.zeros(3, 12)
     found = solve(features, 3, section=section, transform=cap, affine=False, prior=prior)

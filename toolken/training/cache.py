@@ -1,17 +1,15 @@
 """A folder of safetensors shards under the hash of every input.
 
-A shard is written to a temporary name of its own, then renamed; the manifest comes last, so its presence says that
-the folder is whole. A shard that is missing, cut short or of another shape is a miss and is computed again. Runs that
-fill one folder at the same time write the same bytes under the same names, so the last rename wins and nothing
-breaks.
+Shards are written all or nothing, and the manifest comes last, so its presence says that the folder was filled. Every
+shard is looked at all the same: one that is missing, cut short or of another shape is a miss and is computed again.
+Runs that fill one folder at the same time write the same bytes under the same names, so the last rename wins and
+nothing breaks.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
-import secrets
 import shutil
 import time
 from collections.abc import Sequence
@@ -26,6 +24,8 @@ from torch import Tensor
 from toolken.config import FeaturesSection
 from toolken.data.align import Encoded
 from toolken.errors import UserError
+from toolken.files import TEMPORARY, write_bytes
+from toolken.model.sources import cache_folder
 
 FORMAT = 1
 """Raised whenever the same inputs would give other numbers."""
@@ -51,14 +51,13 @@ class ShardCache:
     """The shards of one key."""
 
     def __init__(self, root: Path | None, key: str) -> None:
-        folder = root or Path(os.environ.get("TOOLKEN_CACHE") or Path.home() / ".cache" / "toolken")
         self.key = key
-        self.directory = folder.expanduser() / "features" / key[:40]
+        self.directory = (root or cache_folder()).expanduser() / "features" / key[:40]
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise self._unwritable(error) from error
-        for left in self.directory.glob(".*.tmp"):
+        for left in self.directory.glob(f"{TEMPORARY}*"):
             try:
                 if time.time() - left.stat().st_mtime > STALE_SECONDS:
                     left.unlink()
@@ -111,15 +110,9 @@ class ShardCache:
             self._replace(self.manifest, json.dumps(content).encode())
 
     def _replace(self, path: Path, content: bytes) -> None:
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
         try:
-            with open(temporary, "xb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
+            write_bytes(path, content)
         except OSError as error:
-            temporary.unlink(missing_ok=True)
             raise self._unwritable(error) from error
 
     def _unwritable(self, error: OSError) -> UserError:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 
 import torch
 from torch import Tensor
@@ -23,6 +23,7 @@ from toolken.errors import UserError
 from toolken.model.base import BaseLM
 from toolken.training.cache import ShardCache, cache_key
 from toolken.training.forward import Forward, check, plan_shards
+from toolken.training.objective import Terms
 
 
 @dataclass(frozen=True)
@@ -54,34 +55,13 @@ class Features:
         hidden, number, count = torch.empty(0, width, dtype=dtype), torch.empty(0), torch.empty(0, dtype=torch.int64)
         return cls(hidden, number, number, number, count, count)
 
-    def replace(
-        self,
-        *,
-        hidden: Tensor | None = None,
-        base_lse: Tensor | None = None,
-        base_target: Tensor | None = None,
-        toolken: Tensor | None = None,
-    ) -> Features:
-        """Return a copy with some of the columns changed."""
-        return replace(
-            self,
-            hidden=self.hidden if hidden is None else hidden,
-            base_lse=self.base_lse if base_lse is None else base_lse,
-            base_target=self.base_target if base_target is None else base_target,
-            toolken=self.toolken if toolken is None else toolken,
-        )
-
     def select(self, mask: Tensor) -> Features:
         """Return the positions of a boolean mask (N,), or of int64 indices."""
         return Features(*(getattr(self, column.name)[mask] for column in fields(self)))
 
-    def concat(self, other: Features) -> Features:
-        """Return both, the other's example numbers counted on from these."""
-        offset = int(self.example.max()) + 1 if len(self) else 0
-        shifted = replace(other, example=other.example + offset)
-        return Features(
-            *(torch.cat([getattr(self, column.name), getattr(shifted, column.name)]) for column in fields(self))
-        )
+    def terms(self) -> Terms:
+        """Return what the mean loss over these positions is taken over."""
+        return Terms(self.hidden, self.base_lse, self.base_target, self.toolken, None, len(self))
 
 
 def extract(

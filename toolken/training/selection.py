@@ -34,10 +34,11 @@ class Weighted(NamedTuple):
 
     def terms(self, mask: Tensor) -> Terms:
         """Return what the loss is taken over, at the positions of a mask."""
-        part = self.features.select(mask)
-        weights = None if self.weights is None else self.weights[mask]
-        total = float(mask.sum()) if weights is None else float(weights.sum())
-        return Terms(part.hidden, part.base_lse, part.base_target, part.toolken, weights, total)
+        terms = self.features.select(mask).terms()
+        if self.weights is None:
+            return terms
+        weights = self.weights[mask]
+        return terms._replace(weights=weights, total=float(weights.sum()))
 
 
 def assign_folds(features: Features, folds: int) -> Tensor:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import sys
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -97,13 +98,12 @@ def _sequences(features: Features) -> list[Terms]:
     by_example = features.example.argsort(stable=True)
     counts = torch.unique(features.example, return_counts=True)[1].tolist()
     parts = (features.select(rows) for rows in torch.split(by_example, counts))
-    return [Terms(p.hidden.float(), p.base_lse, p.base_target, p.toolken, None, len(p)) for p in parts]
+    return [replace(part, hidden=part.hidden.float()).terms() for part in parts]
 
 
 def _loss(features: Features, rows: Tensor, *, section: SolverSection, transform: Transform) -> Gradient:
     """Return mean loss and gradient over all positions."""
-    terms = Terms(features.hidden, features.base_lse, features.base_target, features.toolken, None, len(features))
-    return loss_and_gradient(terms, rows, torch.zeros(len(rows)), transform=transform, block=section.block)
+    return loss_and_gradient(features.terms(), rows, torch.zeros(len(rows)), transform=transform, block=section.block)
 
 
 def _evaluate(

@@ -8,7 +8,7 @@ says so.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import torch
@@ -18,7 +18,7 @@ from toolken.config import SolverSection
 from toolken.errors import UserError
 from toolken.training.convex import Optimum, Settings, optimise
 from toolken.training.features import Features
-from toolken.training.objective import Prior, Terms, Transform, toolken_logits
+from toolken.training.objective import Prior, Transform, toolken_logits
 from toolken.training.selection import choose_l2
 
 COPY_LIMIT = 2**32
@@ -121,8 +121,7 @@ def solve(
     else:
         l2, records = section.l2, []
     weight = mean if start is None else start[rows].to(dtype)
-    terms = Terms(features.hidden, features.base_lse, features.base_target, features.toolken, None, len(features))
-    found = optimise(terms, weight, mean.new_zeros(len(rows)), prior=Prior(l2, mean), settings=settings)
+    found = optimise(features.terms(), weight, mean.new_zeros(len(rows)), prior=Prior(l2, mean), settings=settings)
     return _solution(found, rows, prior, frozen, l2=l2, convex=affine, records=records)
 
 
@@ -137,21 +136,21 @@ def fold(features: Features, frozen: Frozen, transform: Transform) -> Features:
     column = place[features.toolken]  # -1 reads the last entry, which is -1
     at = (column >= 0).nonzero().squeeze(1)
     target = features.base_target.index_copy(0, at, logits[at, column[at]].to(features.base_target.dtype))
-    return features.replace(base_lse=lse, base_target=target, toolken=features.toolken.index_fill(0, at, -1))
+    return replace(features, base_lse=lse, base_target=target, toolken=features.toolken.index_fill(0, at, -1))
 
 
 def _cast_once(features: Features, dtype: torch.dtype) -> Features:
     """Return features whose hidden states are in the arithmetic of the solve, where that copy is affordable."""
     if features.hidden.numel() * dtype.itemsize > COPY_LIMIT:
         return features
-    return features.replace(hidden=features.hidden.to(dtype))
+    return replace(features, hidden=features.hidden.to(dtype))
 
 
 def _renumber(features: Features, rows: Tensor, tools: int) -> Features:
     """Return features whose `toolken` counts only the given rows of the head."""
     new = torch.full((tools + 1,), -1, dtype=torch.int64)
     new[rows] = torch.arange(len(rows))
-    return features.replace(toolken=new[features.toolken])  # -1 reads the last entry, which is -1
+    return replace(features, toolken=new[features.toolken])  # -1 reads the last entry, which is -1
 
 
 def _solution(
