@@ -24,3 +24,9 @@ def test_a_rate_over_nothing_has_no_value_and_says_nothing() -> None:
 def test_f1_counts_both_kinds_of_error() -> None:
     assert Detection(8, 2, 2).f1 == 0.8 and Detection(0, 0, 0).f1 == 0.0
     assert Detection(1, 2, 3) + Detection(4, 5, 6) == Detection(5, 7, 9)
+
+
+@pytest.mark.parametrize("counts", [Detection(0, 0, 0), Detection(0, 3, 2), Detection(5, 0, 0), Detection(36, 1, 3)])
+def test_the_interval_of_f1_holds_f1(counts: Detection) -> None:
+    low, high = counts.f1_interval
+    assert 0 <= low <= counts.f1 <= high <= 1

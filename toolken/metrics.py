@@ -67,6 +67,12 @@ class Detection(NamedTuple):
         total = 2 * self.true_positives + self.false_positives + self.false_negatives
         return 2 * self.true_positives / total if total else 0.0
 
+    @property
+    def f1_interval(self) -> tuple[float, float]:
+        """95 % interval of F1, which grows with the share `J = tp / (tp + fp + fn)`: `F1 = 2 J / (1 + J)`."""
+        low, high = Rate(self.true_positives, sum(self)).interval
+        return 2 * low / (1 + low), 2 * high / (1 + high)
+
     def __add__(self, other: object) -> Detection:
         """Sum of the counts (micro average)."""
         if not isinstance(other, Detection):
@@ -75,8 +81,11 @@ class Detection(NamedTuple):
 
     def as_dict(self) -> dict[str, object]:
         """JSON form with rates, intervals and the counts."""
+        low, high = self.f1_interval
         return {
             "f1": self.f1,
+            "f1_low": low,
+            "f1_high": high,
             "precision": self.precision.as_dict(),
             "recall": self.recall.as_dict(),
             "true_positives": self.true_positives,

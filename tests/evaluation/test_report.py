@@ -21,7 +21,6 @@ from toolken.evaluation.run_report import (
     Stage,
     StrengthPoint,
     ToolMetrics,
-    f1_interval,
     load_run_report,
 )
 from toolken.metrics import Detection, Rate
@@ -174,12 +173,6 @@ def test_a_directory_without_numbers_is_the_users_error(tmp_path: Path) -> None:
     (tmp_path / "run_report.json").write_text('{"title": "x", "extra": 1}')
     with pytest.raises(UserError, match="`extra`.*train again"):
         regenerate(tmp_path)
-
-
-@pytest.mark.parametrize("counts", [Detection(0, 0, 0), Detection(0, 3, 2), Detection(5, 0, 0), Detection(36, 1, 3)])
-def test_the_interval_of_f1_holds_f1(counts: Detection) -> None:
-    low, high = f1_interval(counts)
-    assert 0 <= low <= counts.f1 <= high <= 1
 
 
 def test_a_large_context_shift_says_what_to_do() -> None:

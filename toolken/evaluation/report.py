@@ -11,7 +11,7 @@ from pathlib import Path
 
 from toolken.evaluation.markup import Markup, element, image, page, table
 from toolken.evaluation.plots import draw
-from toolken.evaluation.run_report import RunReport, Sample, f1_interval, load_run_report, save_run_report
+from toolken.evaluation.run_report import RunReport, Sample, load_run_report, save_run_report
 from toolken.files import write_bytes, write_text
 from toolken.metrics import Detection, Rate
 
@@ -177,7 +177,7 @@ def _f1(detection: Detection) -> str:
     n = sum(detection)
     if not n:
         return "– (n = 0)"
-    low, high = f1_interval(detection)
+    low, high = detection.f1_interval
     return f"{detection.f1:.3f} [{low:.3f}, {high:.3f}] n = {n:,}"
 
 

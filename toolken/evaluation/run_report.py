@@ -175,15 +175,6 @@ class RunReport(Part):
     """What runs this again."""
 
 
-def f1_interval(detection: Detection) -> tuple[float, float]:
-    """Return a 95 % interval of F1.
-
-    `J = tp / (tp + fp + fn)` is a share with a Wilson interval, and `F1 = 2 J / (1 + J)` grows with it.
-    """
-    low, high = Rate(detection.true_positives, sum(detection)).interval
-    return 2 * low / (1 + low), 2 * high / (1 + high)
-
-
 def save_run_report(directory: Path, report: RunReport) -> Path:
     """Write `run_report.json` into the run directory, all or nothing."""
     path = directory / FILE_NAME

@@ -178,5 +178,7 @@ def _read_tensors(path: Path, digest: str) -> dict[str, Tensor]:
 
 
 def _together(mine: Mapping[str, JsonValue], theirs: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Keep both histories; equal ones once."""
-    return dict(mine) if mine == theirs else {"merged": [dict(mine), dict(theirs)]}
+    """Keep both histories: what they have in common once, the rest of each under `merged`."""
+    common = {key: value for key, value in mine.items() if key in theirs and theirs[key] == value}
+    rests: list[JsonValue] = [{key: h[key] for key in h if key not in common} for h in (mine, theirs)]
+    return {**common, "merged": rests} if any(rests) else common

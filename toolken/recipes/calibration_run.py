@@ -9,7 +9,7 @@ from toolken.errors import UserError
 from toolken.model.artefact import read_info
 from toolken.model.head import ToolkenHead
 from toolken.recipes.measurement import measure_split
-from toolken.recipes.preparation import align_all, load_base, load_splits
+from toolken.recipes.preparation import align_splits, load_base, load_splits
 from toolken.recipes.solving import calibrate_head
 from toolken.training.features import extract
 
@@ -26,10 +26,9 @@ def recalibrate(config: Config, *, source: Path, output: Path, section: Calibrat
     splits = load_splits(config.data, head.names)
     if not any(row.calls for row in splits.validation):
         raise UserError("data.validation", "no validation row has a call", "add some to calibrate on")
-    left_out = splits.left_out if config.data.on_bad_row == "skip" else None
     prompt = info.prompt.prompt()
-    rows = align_all(splits.validation, prompt, base=base, tools=head.names, left_out=left_out)
-    features = extract(base, rows, section=config.features, label="validation")
+    rows = align_splits(splits, prompt, base=base, tools=head.names, section=config.data)
+    features = extract(base, rows.validation, section=config.features, label="validation")
     shifted, found = calibrate_head(head, features, base=base, section=section)
     before, after = (measure_split(features, one, base=base) for one in (head, shifted))
     shifted.save(output)

@@ -11,10 +11,9 @@ from collections.abc import Sequence
 
 from toolken.config import Config, SolverSection
 from toolken.errors import UserError
-from toolken.evaluation.run_report import f1_interval
 from toolken.metrics import Detection, Rate
 from toolken.model.base import BaseLM
-from toolken.recipes.preparation import align_all, load_base, load_context, load_splits
+from toolken.recipes.preparation import align_splits, load_base, load_context, load_splits
 from toolken.recipes.solving import SplitFeatures, extract_all, fit
 from toolken.tools.loading import load_tools
 from toolken.tools.toolset import ToolSet
@@ -49,12 +48,8 @@ def cross_validate(config: Config, methods: Sequence[str], folds: int) -> list[d
     splits = load_splits(config.data, tools.names)
     base = load_base(config.base)
     context = load_context(config, base=base, tools=tools, examples=splits.train)
-    left_out = splits.left_out if config.data.on_bad_row == "skip" else None
-    train, validation = (
-        align_all(rows, context.prompt, base=base, tools=tools.names, left_out=left_out)
-        for rows in (splits.train + splits.negatives, splits.validation)
-    )
-    features = extract_all(base, config, train=train, validation=validation, unseen=[])
+    rows = align_splits(splits, context.prompt, base=base, tools=tools.names, section=config.data)
+    features = extract_all(base, rows._replace(unseen=[]), section=config.features)
     records: list[dict[str, object]] = []
     for method, section in zip(methods, sections, strict=True):
         print(f"{method}: {folds} folds", file=sys.stderr)
@@ -92,5 +87,4 @@ def _decide(features: Features, solution: Solution, base: BaseLM) -> Decisions:
 
 
 def _record(found: Detection, words: Rate) -> dict[str, object]:
-    low, high = f1_interval(found)
-    return {**found.as_dict(), "f1_low": low, "f1_high": high, "false_calls": words.as_dict()}
+    return {**found.as_dict(), "false_calls": words.as_dict()}

@@ -30,13 +30,13 @@ from toolken.inference.engine import Answer, Engine
 from toolken.model.base import BaseLM
 from toolken.model.head import ToolkenHead
 from toolken.recipes.preparation import Context, align_all
-from toolken.recipes.solving import SplitFeatures
+from toolken.recipes.solving import SplitFeatures, training_record
 from toolken.stages import StageTime
 from toolken.training.calibrate import Calibration
+from toolken.training.context_shift import WARN_ABOVE, context_shift
 from toolken.training.decisions import Decisions, confusion, decide, detections, false_calls, total
 from toolken.training.features import Features, extract
-from toolken.training.objective import Terms, loss_and_gradient
-from toolken.training.shift import WARN_ABOVE, context_shift
+from toolken.training.objective import loss_and_gradient
 from toolken.training.solver import Solution
 
 SHIFT_QUESTIONS = 32
@@ -50,8 +50,7 @@ def mean_loss(features: Features, weight: Tensor, bias: Tensor, *, base: BaseLM)
     """Return the mean loss in nats over all positions, without a prior; None over nothing."""
     if not len(features):
         return None
-    terms = Terms(features.hidden, features.base_lse, features.base_target, features.toolken, None, len(features))
-    return loss_and_gradient(terms, weight, bias, transform=base.transform).loss
+    return loss_and_gradient(features.terms(), weight, bias, transform=base.transform).loss
 
 
 def decide_split(features: Features, head: ToolkenHead, *, base: BaseLM) -> Decisions:
@@ -86,12 +85,12 @@ def measure_shift(
             for _, answer in sorted(bar, key=lambda found: found[0])
         ]
     plain = context.prompt_without_conclusion()
-    aligned = align_all([row for row in texts if row.answer.strip()], plain, base=base, tools=())
-    use = extract(base, aligned, section=config.features, label="own answers")
-    if len(use) < 2 or len(train) < 2:
+    # A base may write what its tokenizer does not give back; such answers are passed over.
+    aligned = align_all([row for row in texts if row.answer.strip()], plain, base=base, tools=(), left_out=[])
+    if not any(row.index for row in aligned) or len(train) < 2:
         return None
-    found = context_shift(train.hidden, use.hidden)
-    return ContextShift(value=found.value, threshold=WARN_ABOVE, questions=len(questions))
+    use = extract(base, aligned, section=config.features, label="own answers")
+    return ContextShift(value=context_shift(train.hidden, use.hidden), threshold=WARN_ABOVE, questions=len(questions))
 
 
 def build_report(
@@ -122,7 +121,7 @@ def build_report(
             "validation calls": calls,
             "rows left out": len(left_out),
         },
-        facts={key: str(value) for key, value in head.info.training.items() if key != "base"},
+        facts={key: str(value) for key, value in training_record(solution, config).items() if key != "base"},
         splits={
             "train": measure_split(features.train, head, base=base),
             "validation": measure_split(features.validation, head, base=base),

@@ -30,6 +30,7 @@ UNSEEN_SEED = 1_000_003
 """Seed of generated plain text that no training run draws from."""
 
 UNSEEN_TEXTS = 100
+"""Generated plain texts at least, where the settings ask for fewer."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,14 @@ class Splits:
         """SHA-256 of everything that rows and biases are made from: the lineage of an artefact."""
         rows = [[example_record(row) for row in split] for split in (self.train, self.validation, self.negatives)]
         return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
+
+
+class Aligned(NamedTuple):
+    """The aligned examples of every split; negatives are part of `train`."""
+
+    train: list[Encoded]
+    validation: list[Encoded]
+    unseen: list[Encoded]
 
 
 class Context(NamedTuple):
@@ -98,7 +107,9 @@ def load_splits(section: DataSection, tools: Sequence[str]) -> Splits:
     left_out += [f"{row.origin}: dropped, its question is held out" for row in dropped]
     negatives, again = drop_overlap(read(section.negatives, _plain(section.generate, section.generate.seed)), held_out)
     left_out += [f"{row.origin}: dropped, its text is held out" for row in again]
+    seen = {(row.question, row.answer) for row in train + negatives}
     unseen = read(section.unseen_text or ["generated"], _plain(section.generate, UNSEEN_SEED))
+    unseen = [row for row in unseen if (row.question, row.answer) not in seen]
     if not any(row.calls for row in train):
         raise UserError("data.train", "no training row has a call", "add rows with calls, or check `data.exclude`")
     return Splits(train, validation, negatives, unseen, left_out)
@@ -126,6 +137,15 @@ def load_context(config: Config, *, base: BaseLM, tools: ToolSet, examples: Sequ
     root = data_root(config.data.root)
     prompt = load_prompt(config.prompt, root=root, tokenizer=base.tokenizer)
     return Context(prompt, load_demonstrations(config.prompt, root=root, tools=tools, examples=examples))
+
+
+def align_splits(
+    splits: Splits, prompt: Prompt, *, base: BaseLM, tools: Sequence[str], section: DataSection
+) -> Aligned:
+    """Align every split; a row that cannot be goes to `splits.left_out`, or stops the run (`data.on_bad_row`)."""
+    left_out = splits.left_out if section.on_bad_row == "skip" else None
+    parts = (splits.train + splits.negatives, splits.validation, splits.unseen)
+    return Aligned(*(align_all(rows, prompt, base=base, tools=tools, left_out=left_out) for rows in parts))
 
 
 def align_all(

@@ -14,14 +14,14 @@ import torch
 from pydantic import JsonValue
 from torch import Tensor
 
-from toolken.config import CalibrationSection, Config, SolverSection
+from toolken.config import CalibrationSection, Config, FeaturesSection, SolverSection
 from toolken.data.align import Encoded
 from toolken.data.encode import encode_piece
 from toolken.errors import UserError
 from toolken.model.artefact import HeadInfo, PromptRecord, ToolRecord
 from toolken.model.base import BaseLM
 from toolken.model.head import ToolkenHead
-from toolken.recipes.preparation import Context, Splits
+from toolken.recipes.preparation import Aligned, Context, Splits
 from toolken.tools.toolset import ToolSet
 from toolken.training.calibrate import Calibration, calibrate
 from toolken.training.features import Features, extract
@@ -37,17 +37,19 @@ class SplitFeatures(NamedTuple):
     unseen: Features
 
 
-def extract_all(
-    base: BaseLM, config: Config, *, train: list[Encoded], validation: list[Encoded], unseen: list[Encoded]
-) -> SplitFeatures:
+def extract_all(base: BaseLM, rows: Aligned, *, section: FeaturesSection) -> SplitFeatures:
     """Extract every split, through the cache; a split without rows has no positions."""
 
-    def features(rows: list[Encoded], label: str) -> Features:
-        if not rows:
+    def features(encoded: list[Encoded], label: str) -> Features:
+        if not encoded:
             return Features.empty(base.hidden_size, base.dtype)
-        return extract(base, rows, section=config.features, label=label)
+        return extract(base, encoded, section=section, label=label)
 
-    return SplitFeatures(features(train, "train"), features(validation, "validation"), features(unseen, "unseen text"))
+    return SplitFeatures(
+        features(rows.train, "train"),
+        features(rows.validation, "validation"),
+        features(rows.unseen, "unseen text"),
+    )
 
 
 def prior_rows(base: BaseLM, tools: ToolSet, section: SolverSection) -> Tensor:
@@ -102,7 +104,10 @@ def make_head(
     splits: Splits,
     old: ToolkenHead | None = None,
 ) -> ToolkenHead:
-    """Put the solution and everything that an artefact says about itself into a head, not yet calibrated."""
+    """Put the solution and everything that an artefact says about itself into a head, not yet calibrated.
+
+    New rows of an artefact `old` are merged into it, so that it keeps its rows, its prompt and the history of both.
+    """
     counts = Counter(call.tool for row in splits.train for call in row.calls)
     records = [
         ToolRecord.of(tool, demonstrations=context.demonstrations[tool.name].text, examples=counts[tool.name])
@@ -114,20 +119,20 @@ def make_head(
         "train": len(splits.train),
         "validation": len(splits.validation),
     }
-    if old is not None:
-        known = len(old.names)
-        return old.add(records[known:], solution.weight[known:], solution.bias[known:])
+    known = len(old.names) if old is not None else 0
     info = HeadInfo.for_base(
         base,
-        records,
+        records[known:],
         prompt=PromptRecord.of(context.prompt),
-        training=_training_record(solution, config),
+        training=training_record(solution, config),
         data=data,
     )
-    return ToolkenHead(solution.weight, solution.bias, info)
+    head = ToolkenHead(solution.weight[known:], solution.bias[known:], info)
+    return head if old is None else old.merge(head)
 
 
-def _training_record(solution: Solution, config: Config) -> dict[str, JsonValue]:
+def training_record(solution: Solution, config: Config) -> dict[str, JsonValue]:
+    """Return how rows were found, as an artefact and the report say it."""
     return {
         "solver": config.solver.kind,
         "positions": config.solver.positions,

@@ -10,12 +10,12 @@ from pathlib import Path
 from toolken.config import Config
 from toolken.errors import UserError
 from toolken.evaluation.report import write_report
-from toolken.evaluation.run_report import RunReport, f1_interval
+from toolken.evaluation.run_report import RunReport
 from toolken.inference.engine import Answer, Engine
 from toolken.model.base import BaseLM
 from toolken.model.head import ToolkenHead
 from toolken.recipes.measurement import build_report, measure_shift, sample_of, stage_records
-from toolken.recipes.preparation import Splits, align_all, extended_tools, load_base, load_context, load_splits
+from toolken.recipes.preparation import Splits, align_splits, extended_tools, load_base, load_context, load_splits
 from toolken.recipes.solving import calibrate_head, extract_all, fit, frozen_rows, make_head
 from toolken.run_directory import RunDirectory
 from toolken.settings.loading import dump_config
@@ -63,16 +63,13 @@ def train(config: Config) -> Run:
                 splits = load_splits(config.data, tools.names)
                 _require_examples(config, splits, own)
                 context = load_context(config, base=base, tools=tools, examples=splits.train)
-                encoded = [
-                    align_all(rows, context.prompt, base=base, tools=tools.names, left_out=_left_out(config, splits))
-                    for rows in (splits.train + splits.negatives, splits.validation, splits.unseen)
-                ]
+                rows = align_splits(splits, context.prompt, base=base, tools=tools.names, section=config.data)
             _announce(splits)
             tracker.describe({"base_fingerprint": base.fingerprint, "data_sha256": splits.hash})
 
             # 3. Features of the frozen base, once.
             with stages("features"):
-                features = extract_all(base, config, train=encoded[0], validation=encoded[1], unseen=encoded[2])
+                features = extract_all(base, rows, section=config.features)
 
             # 4. Rows and biases.
             with stages("solve"):
@@ -122,10 +119,6 @@ def train(config: Config) -> Run:
         return Run(run.path, result)
 
 
-def _left_out(config: Config, splits: Splits) -> list[str] | None:
-    return splits.left_out if config.data.on_bad_row == "skip" else None
-
-
 def _require_examples(config: Config, splits: Splits, tools: ToolSet) -> None:
     called = {call.tool for row in splits.train for call in row.calls}
     missing = [name for name in tools.names if name not in called]
@@ -168,17 +161,12 @@ def _log_curve(tracker: Tracker, solution: Solution) -> None:
 
 def _result(run: RunDirectory, report: RunReport, *, seconds: float) -> dict[str, object]:
     validation = report.splits["validation"]
-    low, high = f1_interval(validation.detection)
     return {
         "run_dir": str(run.path),
         "toolkens": str(run.toolkens),
         "val": {
             "loss": validation.loss,
-            "f1": validation.detection.f1,
-            "f1_low": low,
-            "f1_high": high,
-            "precision": validation.detection.precision.as_dict(),
-            "recall": validation.detection.recall.as_dict(),
+            **validation.detection.as_dict(),
             "false_calls": validation.false_calls.as_dict(),
             "examples": validation.examples,
         },
@@ -230,7 +218,7 @@ def _track(
 def _headline(report: RunReport) -> str:
     lines = []
     for name, split in report.splits.items():
-        low, high = f1_interval(split.detection)
+        low, high = split.detection.f1_interval
         lines.append(
             f"{name}: F1 {split.detection.f1:.3f} [{low:.3f}, {high:.3f}], precision {split.detection.precision}, "
             f"recall {split.detection.recall}, false calls {1000 * split.false_calls.value:.2f} per 1,000 words"

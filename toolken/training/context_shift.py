@@ -6,8 +6,6 @@ those of training, the margins move with them. This measures the move; it change
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import torch
 from torch import Tensor
 
@@ -17,24 +15,7 @@ WARN_ABOVE = 0.5
 """Standard deviations (root mean square over dimensions) above which a run warns."""
 
 
-class ContextShift(NamedTuple):
-    """`value` in standard deviations of training, and how many positions each side had."""
-
-    value: float
-    training_positions: int
-    use_positions: int
-
-    @property
-    def large(self) -> bool:
-        """Whether the run should warn."""
-        return self.value > WARN_ABOVE
-
-    def as_dict(self) -> dict[str, float | int | bool]:
-        """JSON form."""
-        return {**self._asdict(), "large": self.large}
-
-
-def context_shift(training: Tensor, use: Tensor) -> ContextShift:
+def context_shift(training: Tensor, use: Tensor) -> float:
     """Return sqrt(mean over dimensions of ((mean_training - mean_use) / std_training)^2).
 
     Args:
@@ -56,7 +37,7 @@ def context_shift(training: Tensor, use: Tensor) -> ContextShift:
     deviation = torch.as_tensor(squares / (len(training) - 1)).sqrt()
     varies = deviation > 1e-6 * deviation.max()
     move = (mean - _mean(use))[varies] / deviation[varies]
-    return ContextShift(float(move.square().mean().sqrt()) if len(move) else 0.0, len(training), len(use))
+    return float(move.square().mean().sqrt()) if len(move) else 0.0
 
 
 def _mean(hidden: Tensor) -> Tensor:
