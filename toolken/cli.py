@@ -6,6 +6,7 @@ status 2, Ctrl-C with status 130 and a word on how to go on.
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import sys
@@ -14,8 +15,10 @@ from collections.abc import Sequence
 from toolken.commands import artefacts, data, evaluation, runs
 from toolken.commands.command import Command
 from toolken.errors import UserError, did_you_mean
+from toolken.files import is_unicode
 from toolken.settings.loading import parse_arguments
 
+DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 COMMANDS: dict[str, Command] = {  # type: ignore[type-arg]
     "train": runs.TRAIN,
     "infer": runs.INFER,
@@ -39,6 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(_help(), file=sys.stderr)
         return 0 if arguments else 2
     try:
+        _check_unicode(arguments)
         name, rest = _find(arguments)
         command = COMMANDS[name]
         parsed = parse_arguments(
@@ -48,12 +52,30 @@ def main(argv: Sequence[str] | None = None) -> int:
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    except OSError as error:
+        if error.filename is None and error.errno not in DISK:
+            raise
+        print(f"error: {_file_problem(error)}", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print("interrupted; the same command goes on where this one stopped", file=sys.stderr)
         return 130
     if result is not None:
         print(json.dumps(result, ensure_ascii=False), flush=True)
     return 0
+
+
+def _check_unicode(arguments: list[str]) -> None:
+    """Refuse bytes of a terminal that are no UTF-8: neither a tokenizer nor a file takes them."""
+    for place, argument in enumerate(arguments, start=1):
+        if not is_unicode(argument):
+            raise UserError(f"argument {place}", f"{argument!a} is not UTF-8 text", "set the terminal to UTF-8")
+
+
+def _file_problem(error: OSError) -> UserError:
+    """Say which file, or that the disk, let a command down."""
+    place = error.filename2 or error.filename or "disk"
+    return UserError(str(place), error.strerror or str(error), "check the path, its rights and the space that is left")
 
 
 def _find(arguments: list[str]) -> tuple[str, list[str]]:

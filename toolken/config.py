@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 
 class Section(BaseModel):
@@ -194,6 +194,12 @@ class InferenceSection(Section):
     """Memory that the tool's process may take."""
     max_output: int = Field(default=4096, ge=1)
     """Characters that a tool may print or return."""
+
+    @field_validator("result_format")
+    @classmethod
+    def _formats_numbers(cls, value: str) -> str:
+        format(0.5, value)
+        return value
 
 
 class TrackingSection(Section):

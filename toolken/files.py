@@ -1,4 +1,4 @@
-"""Atomic writes and strict JSON.
+"""Atomic writes and strict JSON; nothing that is no ordinary file is ever replaced.
 
 A file that this module writes is either the old one or the complete new one, whatever kills the process: the bytes go
 to a temporary name in the same folder, are flushed to the disk, and are then renamed. JSON written here never holds
@@ -7,6 +7,7 @@ to a temporary name in the same folder, are flushed to the disk, and are then re
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -14,12 +15,46 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from toolken.errors import UserError
+
 TEMPORARY = ".partial-"
 """Prefix of half-written files; what a killed process leaves behind may be deleted."""
 
 
+def check_output(path: Path) -> None:
+    """Refuse, before any work is done for it, a file that could not be written at the end; its folder is made.
+
+    Raises:
+        UserError: It is a folder or a device, or its folder cannot be made or written to.
+    """
+    try:
+        _refuse_special(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        tempfile.NamedTemporaryFile(prefix=f"{path.name}.", suffix=TEMPORARY, dir=path.parent).close()
+    except OSError as error:
+        fix = "name a file in a folder that you can write to"
+        raise UserError(str(path), f"cannot be written: {error.strerror}", fix) from error
+
+
+def _refuse_special(path: Path) -> None:
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "it is no ordinary file", str(path))
+
+
+def is_unicode(value: object) -> bool:
+    """Return whether every text in a JSON value can be written: half a surrogate pair cannot."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def write_bytes(path: Path, content: bytes) -> None:
     """Replace `path` by `content`, all or nothing."""
+    _refuse_special(path)
     descriptor, name = tempfile.mkstemp(prefix=TEMPORARY, dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as handle:

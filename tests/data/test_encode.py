@@ -120,6 +120,7 @@ def test_a_result_brings_its_space_where_it_is_glued() -> None:
     assert not needs_space("is ", glue) and not needs_space("2+2=", glue)
     assert decode_piece(glue, splice_ids(glue, "a total:", "12")) == " 12"
     assert decode_piece(split, splice_ids(split, "a total: ", "12")) == "12"
+    assert decode_piece(split, splice_ids(split, "a total:", "12")) == "12"
     assert not needs_space("a total:", TOKENIZERS["merge"], result="12")
     assert needs_space("a total:", TOKENIZERS["merge"], result="is")
 

@@ -106,7 +106,15 @@ def tensors(weight: Tensor, bias: Tensor, **more: Tensor) -> Callable[[Path], No
         (edit(lambda c: c.update(format_version=2)), "format version 2 cannot be read, this toolken reads 1"),
         (edit(lambda c: c.update(hidden_size=31)), r"weight \(2, 32\) and bias \(2,\) do not fit 2 tools of width 31"),
         (edit(lambda c: c["tools"].pop()), r"do not fit 1 tools of width 32"),
-        (edit(lambda c: c["tools"][0].update(name="add")), "<add> stands for two rows"),
+        (edit(lambda c: c["tools"][0].update(name="add", schema_hash="")), "<add> stands for two rows"),
+        (edit(lambda c: c["tools"][0].update(name="add")), "<add> is not the tool of its schema hash"),
+        (edit(lambda c: c["tools"][0].update(name="a>(\n", schema_hash="")), "the name cannot be shown as <name>"),
+        (edit(lambda c: c["tools"][0].update(parameters={"properties": 5})), "its parameters are no JSON Schema"),
+        (edit(lambda c: c["tools"][0].update(variadic="z")), "its variadic argument `z` is not one of its arguments"),
+        (edit(lambda c: c["tools"][0].update(description="\ud800")), "half of a surrogate pair"),
+        (edit(lambda c: c.update(format_version=True)), "format version True cannot be read"),
+        (write("toolkens.json", lambda b: b"[" * 100_000), "no valid JSON"),
+        (write("toolkens.json", lambda b: b.replace(b'"shift": 0.0', b'"shift": 1e999', 1)), "finite number"),
         (edit(lambda c: c.update(surprise=1)), r"toolkens.json \(surprise\)"),
         (edit(lambda c: c["tools"][1].pop("name")), r"toolkens.json \(tools.1.name\)"),
         (write("toolkens.json", lambda b: b.replace(b'"tools": [', b'"tools": [,')), r"toolkens.json:7: no valid JSON"),
@@ -189,6 +197,18 @@ def test_merging_rows_of_two_prompts_warns_and_names_both(base: BaseLM) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         head_of(base, ["gcd"]).merge(head_of(base, ["add"]))
+
+
+def test_merged_rows_keep_what_they_share_and_both_histories(base: BaseLM) -> None:
+    rows = [head_of(base, [name], seed=seed) for seed, name in enumerate(["gcd", "add"])]
+    first, second = (
+        ToolkenHead(
+            head.weight, head.bias, head.info.model_copy(update={"training": {"base": {"name": "b"}, "l2": l2}})
+        )
+        for head, l2 in zip(rows, (1e-4, 1e-3), strict=True)
+    )
+    assert first.merge(second).info.training == {"base": {"name": "b"}, "merged": [{"l2": 1e-4}, {"l2": 1e-3}]}
+    assert first.merge(rows[1]).info.data == first.info.data
 
 
 def test_calibration_moves_the_bias_only_and_can_be_redone(base: BaseLM, tmp_path: Path) -> None:

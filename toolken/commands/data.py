@@ -9,6 +9,7 @@ from toolken.commands.command import Command
 from toolken.config import GenerateSection, Section
 from toolken.data.formats import read_examples, validate_rows, write_examples
 from toolken.errors import UserError
+from toolken.files import check_output
 from toolken.tools.loading import load_tools
 
 
@@ -59,6 +60,7 @@ def validate(arguments: ValidateArguments) -> dict[str, object]:
 
 def convert(arguments: ConvertArguments) -> dict[str, object]:
     """Write the usable rows of a source as JSONL with character spans."""
+    check_output(arguments.output)
     names = load_tools(arguments.tools).names if arguments.tools else None
     read = read_examples([arguments.file], root=arguments.root, tools=names, on_bad_row="skip")
     for line in read.refused:
@@ -69,6 +71,7 @@ def convert(arguments: ConvertArguments) -> dict[str, object]:
 
 def generate(arguments: GenerateArguments) -> dict[str, object]:
     """Write the project's own seeded word problems."""
+    check_output(arguments.output)
     rows = read_examples(["generated"], generate=arguments, tools=load_tools("arithmetic").names).examples
     return {"output": str(arguments.output), "rows": write_examples(arguments.output, rows)}
 

@@ -9,8 +9,10 @@ from rich.console import Console
 
 from toolken.commands.command import Command
 from toolken.config import BaseSection, Config, InferenceSection, Section
+from toolken.data.files import parse_source
 from toolken.data.questions import read_questions
 from toolken.errors import UserError
+from toolken.files import check_output
 from toolken.inference.trace import printer
 from toolken.recipes.answering_run import answer_to_file, load_engine
 from toolken.recipes.training_run import train
@@ -47,6 +49,8 @@ def run_infer(arguments: InferArguments) -> dict[str, object]:
     if arguments.input is not None and arguments.output is None:
         raise UserError("--output", "is missing", "name the JSONL file that the answers go to")
     questions = read_questions(arguments.input) if arguments.input is not None else []
+    if arguments.output is not None and questions:
+        _check_output(arguments.output, arguments.input or "")
     if arguments.question is not None and not arguments.question.strip():
         raise UserError("--question", "is empty", "ask something")
     loaded = load_engine(arguments.toolkens, tools=arguments.tools, base=arguments.base, inference=arguments.inference)
@@ -58,6 +62,14 @@ def run_infer(arguments: InferArguments) -> dict[str, object]:
     if not arguments.trace:
         print(answer.text.strip(), file=sys.stderr)
     return answer.as_dict(0)
+
+
+def _check_output(output: Path, source: str) -> None:
+    """Refuse an output that could not be written in the end, or that would replace the questions."""
+    check_output(output)
+    questions = Path(parse_source(source).name)
+    if questions.is_file() and output.is_file() and output.samefile(questions):
+        raise UserError(f"--output {output}", "is the file of the questions", "name another file")
 
 
 TRAIN = Command(Config, run_train, "train toolkens beside a frozen base")

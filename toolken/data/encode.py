@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from toolken.errors import UserError
+from toolken.files import is_unicode
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -24,7 +25,12 @@ OPERATORS = frozenset("=≈+*×÷/^<>≤≥")
 
 
 def _raw(tokenizer: PreTrainedTokenizerBase, text: str, special: bool) -> list[int]:
-    ids: list[int] = tokenizer(text, add_special_tokens=False, split_special_tokens=not special)["input_ids"]
+    try:
+        ids: list[int] = tokenizer(text, add_special_tokens=False, split_special_tokens=not special)["input_ids"]
+    except (TypeError, UnicodeError) as error:
+        if is_unicode(text):
+            raise
+        raise UserError("text", "it holds half of a surrogate pair", "write whole characters") from error
     return ids
 
 

@@ -16,9 +16,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from toolken.errors import UserError
+from toolken.files import is_unicode
 
 HUB = "hub:"
 _SLICE = re.compile(r"^(?P<name>.*)\[(?P<start>-?\d*):(?P<stop>-?\d*)\]$", re.DOTALL)
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class RawRow(NamedTuple):
@@ -97,6 +99,8 @@ def _parse(text: str, where: str, at: int = 0) -> tuple[object, int]:
         ) from None
     except (RecursionError, ValueError) as error:
         raise UserError(where, f"cannot be read as JSON ({error})", "mend the line") from None
+    if _SURROGATE.search(text, at, end) and not is_unicode(value):
+        raise UserError(where, "a text holds half of a surrogate pair (\\ud800 to \\udfff)", "write whole characters")
     return value, end
 
 

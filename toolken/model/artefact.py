@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
 from toolken.data.prompts import Prompt
 from toolken.errors import UserError
+from toolken.files import is_unicode
 from toolken.model.base import BaseLM
 from toolken.tools.tool import Tool
 
@@ -25,7 +26,7 @@ FORMAT_VERSION = 1
 class Record(BaseModel):
     """A frozen part of the artefact; unknown fields are refused."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class BiasParts(Record):
@@ -64,6 +65,18 @@ class ToolRecord(Record):
     trained: bool = True
     examples: int = Field(default=0, ge=0)
     bias_parts: BiasParts | None = None
+
+    @model_validator(mode="after")
+    def _is_a_tool(self) -> ToolRecord:
+        """Refuse what no tool can be, and a description that is not the one of the hash."""
+        try:
+            found = self.tool().schema_hash
+        except (UserError, TypeError, AttributeError) as error:
+            problem = error.problem if isinstance(error, UserError) else "its parameters are no JSON Schema"
+            raise ValueError(f"{self.name[:40]!r} is no tool: {problem}") from error
+        if self.schema_hash not in ("", found):
+            raise ValueError(f"<{self.name}> is not the tool of its schema hash {self.schema_hash[:12]}")
+        return self
 
     @classmethod
     def of(cls, tool: Tool, *, demonstrations: str = "", examples: int = 0) -> ToolRecord:
@@ -193,10 +206,12 @@ def read_info(directory: Path) -> HeadInfo:
         raise UserError(str(path), f"cannot be read: {reason}", "name the folder that holds toolkens.json") from error
     except json.JSONDecodeError as error:
         raise UserError(f"{path}:{error.lineno}", f"no valid JSON: {error.msg}", fix) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(str(path), f"no valid JSON: {error}", fix) from error
+    if not is_unicode(content):
+        raise UserError(str(path), "a text in it holds half of a surrogate pair", fix)
     version = content.get("format_version") if isinstance(content, dict) else None
-    if version != FORMAT_VERSION:
+    if type(version) is not int or version != FORMAT_VERSION:
         raise UserError(
             str(path),
             f"format version {version} cannot be read, this toolken reads {FORMAT_VERSION}",
@@ -207,7 +222,7 @@ def read_info(directory: Path) -> HeadInfo:
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
-        raise UserError(f"{path} ({place})", first["msg"], fix) from error
+        raise UserError(f"{path} ({place})", first["msg"].removeprefix("Value error, "), fix) from error
 
 
 def check_base(info: HeadInfo, base: BaseLM, where: str) -> None:

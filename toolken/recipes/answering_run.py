@@ -14,13 +14,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pydantic import ValidationError
 from tqdm import tqdm
 
 from toolken.config import BaseSection, InferenceSection
 from toolken.data.questions import Question
 from toolken.errors import UserError
 from toolken.inference.engine import Engine
-from toolken.model.artefact import read_info
+from toolken.model.artefact import HeadInfo, read_info
 from toolken.model.base import BaseLM
 from toolken.model.head import ToolkenHead
 from toolken.tools.loading import load_tools
@@ -43,9 +44,7 @@ def load_engine(toolkens: Path, *, tools: str | None, base: BaseSection, inferen
         inference: Limits and sampling.
     """
     info = read_info(toolkens)
-    recorded = info.training.get("base")
-    section = BaseSection.model_validate(recorded if isinstance(recorded, dict) else {"name": info.base_name})
-    section = section.model_copy(update=base.model_dump(exclude_unset=True))
+    section = _recorded_base(info, str(toolkens)).model_copy(update=base.model_dump(exclude_unset=True))
     model = BaseLM.load(**section.model_dump())
     head = ToolkenHead.load(toolkens, base=model)
     own = load_tools(tools) if tools else None
@@ -53,6 +52,16 @@ def load_engine(toolkens: Path, *, tools: str | None, base: BaseSection, inferen
     state += [own.hash if own is not None else None]
     key = hashlib.sha256(json.dumps(state).encode()).hexdigest()
     return Loaded(Engine(model, head, tools=own, config=inference), key)
+
+
+def _recorded_base(info: HeadInfo, where: str) -> BaseSection:
+    """Return the settings of the base that an artefact was trained on."""
+    recorded = info.training.get("base", {"name": info.base_name})
+    try:
+        return BaseSection.model_validate(recorded)
+    except ValidationError as error:
+        problem = f"`training.base` in it is no base: {error.errors()[0]['msg']}"
+        raise UserError(where, problem, "copy the artefact again, or train it again") from error
 
 
 def answer_to_file(loaded: Loaded, questions: Sequence[Question], output: Path) -> dict[str, object]:

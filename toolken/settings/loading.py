@@ -142,6 +142,8 @@ def _expand(value: object, where: str, *, path: bool) -> object:
     """
     if isinstance(value, list):
         return [item if isinstance(item, list) else _expand(item, where, path=path) for item in value]
+    if isinstance(value, str) and "\0" in value:
+        raise UserError(where, "a text holds a NUL character", "take it out")
     found = _PATH_START.match(value) if isinstance(value, str) else None
     if not isinstance(value, str) or found is None or (not path and re.search(r"\s", value)):
         return value
