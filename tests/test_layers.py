@@ -27,6 +27,11 @@ LAYERS = [
 ]
 
 
+# What turns a name into a module, and the files that may: a user's flag, a function of the user's own, lazy exports.
+IMPORTING = {"import_module", "exec_module", "spec_from_file_location", "run_path", "run_module"}
+MAY_IMPORT = {"toolken/__init__.py", "toolken/tools/loading.py", "toolken/tools/worker.py"}
+
+
 def module_name(path: Path) -> str:
     parts = path.relative_to(ROOT).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 2 else parts)
@@ -102,9 +107,10 @@ def test_files_fit_three_hundred_lines(path: Path) -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_functions_fit_a_screen(path: Path) -> None:
+    limit = 80 if path.parent.name == "recipes" else 50  # a recipe reads top to bottom
     long = []
     for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.FunctionDef) and node.end_lineno and node.end_lineno - node.lineno > 80:
+        if isinstance(node, ast.FunctionDef) and node.end_lineno and node.end_lineno - node.lineno >= limit:
             long.append(f"{node.name}: {node.end_lineno - node.lineno + 1} lines")
     assert not long
 
@@ -119,6 +125,7 @@ def test_law_11_nothing_is_evaluated(path: Path) -> None:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             dotted = ast.unparse(node.func)
             assert dotted not in {"torch.load", "os.system", "os.popen", "yaml.load", "yaml.unsafe_load"}, dotted
+            assert node.func.attr not in IMPORTING or str(path.relative_to(ROOT)) in MAY_IMPORT, dotted
             shell = [k for k in node.keywords if k.arg == "shell" and ast.unparse(k.value) != "False"]
             trust = [k for k in node.keywords if k.arg == "trust_remote_code" and ast.unparse(k.value) != "False"]
             assert not shell and not trust, f"line {node.lineno}"
@@ -126,3 +133,6 @@ def test_law_11_nothing_is_evaluated(path: Path) -> None:
             assert not banned_modules & {alias.name.split(".")[0] for alias in node.names}
         if isinstance(node, ast.ImportFrom):
             assert (node.module or "").split(".")[0] not in banned_modules
+            assert not {"system", "popen"} & {alias.name for alias in node.names}
+            if IMPORTING & {alias.name for alias in node.names}:
+                assert str(path.relative_to(ROOT)) in MAY_IMPORT, f"line {node.lineno}"

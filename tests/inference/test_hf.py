@@ -5,11 +5,13 @@ import torch
 
 from tests.inference.heads import BARE, head_of
 from tests.inference.scripted import add, look
-from tests.tiny import FAMILIES, TOKENIZER_KINDS, tiny_base
+from tests.tiny import FAMILIES, TOKENIZER_KINDS, tiny_base, tiny_model, tiny_tokenizer
 from toolken.config import InferenceSection
 from toolken.inference.backend import Request
 from toolken.inference.engine import Engine
 from toolken.inference.hf import HFBackend
+from toolken.model.base import BaseLM
+from toolken.tools.toolset import ToolSet
 
 QUESTIONS = ["How many is it?", "a", "The total of the numbers is equal to the sum of all of them, that is"]
 
@@ -40,9 +42,27 @@ def test_law_3_holds_for_every_tokenizer_and_for_a_head_whose_tools_are_denied(k
     head = head_of(base, [add, look], prompt=BARE, bias=1e6)
     config = InferenceSection(max_new_tokens=20, allow=["add", "look"], deny=["add", "look"])
     plain = Engine(base, prompt=BARE, config=InferenceSection(max_new_tokens=20)).answer(QUESTIONS)
-    denied = Engine(base, head, config=config).answer(QUESTIONS)
+    denied = Engine(base, head, tools=ToolSet([add, look]), config=config).answer(QUESTIONS)
     assert [answer.token_ids for answer in plain] == [answer.token_ids for answer in denied]
     assert not any(answer.calls for answer in denied)
+    allowed = config.model_copy(update={"deny": []})
+    with Engine(base, head, tools=ToolSet([add, look]), config=allowed) as engine:
+        assert any(answer.calls for answer in engine.answer(QUESTIONS)), "the law is empty where nothing would call"
+
+
+@pytest.mark.parametrize("family", ["llama", "gemma2", "gpt2"])
+def test_law_3_every_declared_end_of_sequence_id_ends_the_answer_as_in_generate(family: str) -> None:
+    base = tiny_base(family)
+    ids = torch.tensor([BARE.question_ids(base.tokenizer, QUESTIONS[0])])
+    settings = {"attention_mask": torch.ones_like(ids), "max_new_tokens": 24, "do_sample": False}
+    plain = base.model.generate(ids, **settings)[0, ids.shape[1] :].tolist()
+    later = next(token for token in plain[3:] if token not in plain[:3])
+    model = tiny_model(family, len(base.tokenizer))
+    model.generation_config.eos_token_id = [2, later]
+    ended = BaseLM.from_model(model, tiny_tokenizer(), name="ended")
+    expected = ended.model.generate(ids, **settings)[0, ids.shape[1] :].tolist()
+    (answer,) = Engine(ended, prompt=BARE, config=InferenceSection(max_new_tokens=24)).answer(QUESTIONS[:1])
+    assert (answer.finish_reason, [*answer.token_ids, later]) == ("eos", expected)
 
 
 @pytest.mark.parametrize("family", ["llama", "gemma2", "phi", "cohere"])
