@@ -1,9 +1,8 @@
 """One folder for one run: its settings, its lock, its result.
 
 Invariant: every file in it belongs to the settings in `config.yaml`. The same settings resume, or find the stored
-    result; other settings are refused
-with the keys that differ. While a run is alive it holds a lock that the operating system releases with the process,
-however it dies.
+result; other settings are refused with the keys that differ. While a run is alive it holds a lock that the operating
+system releases with the process, however it dies.
 
 Which settings make a run "the same": all but those that cannot change a number in the result: `name`, `out`,
 `tracking`, and where features are cached. The result is written last, so that its existence proves that everything

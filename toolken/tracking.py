@@ -117,10 +117,9 @@ class Tracker:
             source = wandb.Artifact(f"data-{str(data['hash'])[:12]}", type="dataset", metadata=described)
             with source.new_file("data.json", encoding="utf-8") as handle:
                 json.dump(described, handle, indent=2, allow_nan=False)
+            # Only a server can record an input, so offline the data is versioned beside the rows.
             if run.offline:
-                run.log_artifact(
-                    source
-                )  # only a server can record an input, so offline the data is versioned beside the rows
+                run.log_artifact(source)
             else:
                 run.use_artifact(source)
             lineage = {"data_artifact": source.name, "data_hash": str(data["hash"])}
@@ -159,9 +158,8 @@ class Tracker:
         try:
             with contextlib.redirect_stdout(sys.stderr):
                 yield self._run
-        except (
-            Exception
-        ) as error:  # the one place that catches everything: a service must not cost anyone a finished solve
+        # The one place that catches everything: a service must not cost anyone a finished solve.
+        except Exception as error:
             if not self._reported:
                 self._reported = True
                 line = " ".join(str(error).split()) or type(error).__name__

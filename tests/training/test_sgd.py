@@ -53,7 +53,7 @@ def test_the_best_validation_epoch_is_kept() -> None:
     features, validation = synthetic_features(seed=1), synthetic_features(seed=2)
     section = SolverSection(kind="adam", lr=3e-2, epochs=6)
     found = train_adam(features, validation, 3, section=section, transform=identity)
-    best = max(found.log, key=lambda r: (r["val_f1"], -r["val_loss"]))
+    best = max(found.log, key=lambda r: (r["validation/f1"], -r["validation/loss"]))
     again = train_adam(
         features,
         validation,

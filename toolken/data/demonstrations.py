@@ -9,14 +9,11 @@ from __future__ import annotations
 import statistics
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from toolken.data.example import Example
 from toolken.data.frame import QUESTION
 from toolken.data.inline import write_inline
-
-if TYPE_CHECKING:
-    from toolken.tools.tool import Tool
+from toolken.tools.tool import Tool
 
 
 def _shape(example: Example, tool: str) -> tuple[int, bool, int]:

@@ -7,8 +7,7 @@ token positions.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from toolken.errors import UserError
@@ -38,7 +37,6 @@ class Example:
     answer: str
     calls: tuple[CallSpan, ...] = ()
     origin: str = ""
-    metadata: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         end = 0

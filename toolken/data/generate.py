@@ -73,14 +73,21 @@ def _in_words(numbers: Sequence[str]) -> str:
     return f"{', '.join(numbers[:-1])} and {numbers[-1]}" if len(numbers) > 1 else "".join(numbers)
 
 
+def _arguments(question: str, random: Random) -> int:
+    """Return how many numbers a question asks about."""
+    if "{b}" in question:
+        return 2
+    if "{list}" not in question:
+        return 1
+    return 2 if "{a}" in question else random.choice([3, 4])
+
+
 def _one_hop(tool: str, number: int, *, random: Random) -> Example:
     """Write a problem; templates take turns, so that even a few problems show several."""
     problem = PROBLEMS[tool]
     question = problem.questions[number % len(problem.questions)]
     answer = problem.answers[random.randrange(len(problem.answers))]
-    count = 2 if "{b}" in question else random.choice([3, 4]) if "{list}" in question and "{a}" not in question else 2
-    count = 1 if "{b}" not in question and "{list}" not in question else count
-    numbers = problem.numbers(random, count, not any(word in question for word in _COUNTED))
+    numbers = problem.numbers(random, _arguments(question, random), not any(word in question for word in _COUNTED))
     values = {
         **_words(random),
         **dict(zip("abcd", numbers, strict=False)),

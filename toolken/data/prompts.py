@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 import jinja2
 
 from toolken.config import PromptSection
+from toolken.data.builtin_prompts import CHAT_INSTRUCTION, CONCLUSIONS, TEMPLATES
 from toolken.data.demonstrations import show_examples
 from toolken.data.encode import decode_piece, encode_piece, space_follows
 from toolken.data.example import Example
 from toolken.data.frame import QUESTION, frame_prefix, frame_question, lead, read_frame, split_frame
-from toolken.data.templates import CHAT_INSTRUCTION, CONCLUSIONS, TEMPLATES
 from toolken.errors import UserError, did_you_mean
 from toolken.tools.toolset import ToolSet
 

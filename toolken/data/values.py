@@ -1,11 +1,10 @@
 r"""Reading one number out of free text, as a person would.
 
 Covered: signs (also Unicode and in words), thousands groups (comma, space, underscore, apostrophe, Indian), currency,
-    percent (`50%` is 50), fractions,
-mixed numbers, powers, scientific notation, words such as `million`, LaTeX (`\boxed`, `\frac`, `\times`), Markdown
-emphasis, and equations (`3*4 = 12` is 12). Refused, because two readings or none exist: `1.234,5`, `3-4`, `3 or 4`,
-`3, 4`, dates, times, expressions that were not worked out, roots and multiples of pi, `not 5`, and numbers beyond a
-thousand digits.
+percent (`50%` is 50), fractions, mixed numbers, powers, scientific notation, words such as `million`, LaTeX (`\boxed`,
+`\frac`, `\times`), Markdown emphasis, and equations (`3*4 = 12` is 12). Refused, because two readings or none exist:
+`1.234,5`, `3-4`, `3 or 4`, `3, 4`, dates, times, expressions that were not worked out, roots and multiples of pi,
+`not 5`, and numbers beyond a thousand digits.
 
 Everything is a fixed number of linear passes over the text; nothing is evaluated.
 """

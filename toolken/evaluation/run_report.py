@@ -1,8 +1,7 @@
 """What a run's report holds, as typed values that JSON keeps: the page and the plots are drawn from this alone.
 
 Invariant: `load(save(report)) == report`. Numbers that do not exist (`nan`, infinite) become None on the way in, so
-    that every file is strict JSON. Rates and
-counts stay counts; values and intervals are worked out where they are shown.
+that every file is strict JSON. Rates and counts stay counts; values and intervals are worked out where they are shown.
 """
 
 from __future__ import annotations

@@ -12,11 +12,9 @@ from typing import NamedTuple
 
 from toolken.errors import UserError, did_you_mean
 from toolken.model.artefact import ToolRecord
-from toolken.tools.arithmetic import ARITHMETIC
+from toolken.tools.arithmetic import ARITHMETIC, REFERENCE
 from toolken.tools.tool import Tool
 from toolken.tools.toolset import ToolSet
-
-BUILTIN = "builtin:arithmetic."
 
 
 class Binding(NamedTuple):
@@ -73,9 +71,9 @@ def _passed(name: str, tools: ToolSet | None) -> Tool | None:
 
 
 def _builtin(record: ToolRecord) -> Tool | None:
-    if not record.reference.startswith(BUILTIN):
+    if not record.reference.startswith(REFERENCE):
         return None
-    return _passed(record.reference.removeprefix(BUILTIN), ARITHMETIC)
+    return _passed(record.reference.removeprefix(REFERENCE), ARITHMETIC)
 
 
 def _problem(record: ToolRecord, tool: Tool | None) -> str:

@@ -1,8 +1,8 @@
 """The frozen base model: hidden states, word logits and their statistics, with one code path for training and decoding.
 
-The model itself is only called: it stays in eval mode, no parameter requires grad, and nothing is wrapped, resized or
-hooked. What differs between architectures is found and confirmed in `toolken.model.architecture`. Matmuls run in the
-base's dtype, everything after the head in float32.
+The model itself is only called: it stays in eval mode, no parameter requires grad, and nothing is wrapped or resized.
+What differs between architectures is found and confirmed in `toolken.model.architecture`, whose probe is the only one
+that hooks it, for one pass. Matmuls run in the base's dtype, everything after the head in float32.
 """
 
 from __future__ import annotations

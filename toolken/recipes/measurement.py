@@ -60,7 +60,10 @@ def decide_split(features: Features, head: ToolkenHead, *, base: BaseLM) -> Deci
 
 def measure_split(features: Features, head: ToolkenHead, *, base: BaseLM) -> SplitMetrics:
     """Return the rates and the loss of a split, with the bias that decoding adds."""
-    decisions = decide_split(features, head, base=base)
+    return _split_metrics(decide_split(features, head, base=base), features, head, base=base)
+
+
+def _split_metrics(decisions: Decisions, features: Features, head: ToolkenHead, *, base: BaseLM) -> SplitMetrics:
     return SplitMetrics(
         detection=total(detections(decisions, len(head.names))),
         false_calls=false_calls(decisions),
@@ -105,10 +108,7 @@ def build_report(
     left_out: Sequence[str],
 ) -> RunReport:
     """Put together everything but what the end of the run adds: stages, samples and settings."""
-    validation = decide_split(features.validation, head, base=base)
-    of_tool = detections(validation, len(head.names))
-    of_tool_train = detections(decide_split(features.train, head, base=base), len(head.names))
-    plain = decide_split(features.unseen, head, base=base)
+    train, validation, unseen = (decide_split(split, head, base=base) for split in features)
     calls = int((features.validation.toolken >= 0).sum())
     return RunReport(
         title=config.name,
@@ -123,22 +123,11 @@ def build_report(
         },
         facts={key: str(value) for key, value in training_record(solution, config).items() if key != "base"},
         splits={
-            "train": measure_split(features.train, head, base=base),
-            "validation": measure_split(features.validation, head, base=base),
+            "train": _split_metrics(train, features.train, head, base=base),
+            "validation": _split_metrics(validation, features.validation, head, base=base),
         },
-        plain_text=false_calls(plain),
-        per_tool=[
-            ToolMetrics(
-                tool=record.name,
-                trained=record.trained,
-                examples=record.examples,
-                train=of_tool_train[row],
-                validation=of_tool[row],
-                row_norm=float(head.weight[row].norm()),
-                bias=float(head.bias[row]),
-            )
-            for row, record in enumerate(head.info.tools)
-        ],
+        plain_text=false_calls(unseen),
+        per_tool=_tool_metrics(head, train, validation),
         loss_curve=_loss_curve(solution),
         loss_axis="epochs" if solution.log else "evaluations of loss and gradient",
         shift_curve=[ShiftPoint.model_validate(point) for point in calibration.curve] if calibration else [],
@@ -152,10 +141,26 @@ def build_report(
     )
 
 
+def _tool_metrics(head: ToolkenHead, train: Decisions, validation: Decisions) -> list[ToolMetrics]:
+    of_train, of_validation = (detections(split, len(head.names)) for split in (train, validation))
+    return [
+        ToolMetrics(
+            tool=record.name,
+            trained=record.trained,
+            examples=record.examples,
+            train=of_train[row],
+            validation=of_validation[row],
+            row_norm=float(head.weight[row].norm()),
+            bias=float(head.bias[row]),
+        )
+        for row, record in enumerate(head.info.tools)
+    ]
+
+
 def _loss_curve(solution: Solution) -> list[LossPoint]:
     if solution.log:
         return [
-            LossPoint(step=record["epoch"], train=record["train_loss"], validation=record.get("val_loss"))
+            LossPoint(step=record["epoch"], train=record["train/loss"], validation=record.get("validation/loss"))
             for record in solution.log
         ]
     return [LossPoint(step=at, train=loss) for at, loss in solution.curve]

@@ -152,8 +152,7 @@ def answer_samples(config: Config, *, base: BaseLM, head: ToolkenHead, tools: To
 def _log_curve(tracker: Tracker, solution: Solution) -> None:
     if solution.log:
         for record in solution.log:
-            values = {key.replace("val_", "validation/").replace("train_", "train/"): v for key, v in record.items()}
-            tracker.log({k: v for k, v in values.items() if k != "epoch"}, step=int(record["epoch"]))
+            tracker.log({name: value for name, value in record.items() if name != "epoch"}, step=int(record["epoch"]))
         return
     for at, loss in solution.curve:
         tracker.log({"train/loss": loss}, step=at)

@@ -156,6 +156,7 @@ _FUNCTIONS: tuple[Callable[..., object], ...] = (
     permutate,
 )
 
-ARITHMETIC = ToolSet(
-    replace(tool(function), reference=f"builtin:arithmetic.{function.__name__}") for function in _FUNCTIONS
-)
+REFERENCE = "builtin:arithmetic."
+"""What the references of these tools start with; an artefact's own bind by it."""
+
+ARITHMETIC = ToolSet(replace(tool(function), reference=REFERENCE + function.__name__) for function in _FUNCTIONS)

@@ -181,7 +181,7 @@ def convert(value: object, annotation: object) -> object:
 
 
 def _is_union(origin: object) -> bool:
-    # what a user may still write, and what Python 3.10 makes of a default of None
+    # `X | Y`, and the older spelling, which a user may still write
     return origin is typing.Union or origin is types.UnionType  # noqa: TID251
 
 

@@ -14,7 +14,7 @@ from toolken.errors import ToolError
 from toolken.tools.numeric import MAX_DEPTH, MAX_TEXT, show
 
 _OPEN = {"(": ")", "[": "]", "{": "}"}
-_QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’"}
+QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’"}
 # what stands before an opening quote; an apostrophe inside a word opens nothing
 _BEFORE_QUOTE = "([{,;=:"
 _SOFT = re.compile(r"(?<![0-9.A-Za-z_])[0-9]{1,3}(?:,[0-9]{3}(?![0-9]))+")
@@ -65,8 +65,8 @@ class ArgumentScanner:
                 self._closing_quote = ""
                 self._before = character
             return True
-        if character in _QUOTES and self._before in _BEFORE_QUOTE:
-            self._closing_quote = _QUOTES[character]
+        if character in QUOTES and self._before in _BEFORE_QUOTE:
+            self._closing_quote = QUOTES[character]
             return True
         if not character.isspace():
             self._before = character

@@ -19,10 +19,9 @@ import referencing
 
 from toolken.errors import ToolError
 from toolken.tools.numeric import MAX_DEPTH, literal, parse_number, show
-from toolken.tools.splitting import split_arguments, unwrap
+from toolken.tools.splitting import QUOTES, split_arguments, unwrap
 from toolken.tools.tool import Tool
 
-_QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’"}
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", '"': '"', "'": "'", "/": "/"}
 _WORDS = {"true": True, "false": False, "null": None, "none": None}
 
@@ -95,7 +94,7 @@ def unquote(text: str) -> str:
     Raises:
         ToolError: The quote is not closed, or something stands behind it.
     """
-    closing = _QUOTES.get(text[:1])
+    closing = QUOTES.get(text[:1])
     if closing is None:
         return text
     characters: list[str] = []

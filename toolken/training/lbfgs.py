@@ -17,7 +17,6 @@ from torch import Tensor
 SUFFICIENT, CURVATURE = 1e-4, 0.9
 """Constants of the strong Wolfe conditions (Nocedal & Wright, Numerical Optimization, 2nd ed., eq. 3.7)."""
 
-
 PATIENCE = 5
 """Iterations in a row that lower neither the loss nor the measure, after which the arithmetic has no more to give."""
 

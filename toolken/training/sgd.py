@@ -58,37 +58,48 @@ def train_adam(
         raise UserError("training data", "no tool has an example", "add examples with calls")
     steps = _sequences(features)
     rows = torch.nn.Parameter(initial_rows(tools, features.hidden.shape[1], section.seed))
-    none = torch.zeros(tools)
     optimiser = torch.optim.Adam([rows], lr=section.lr)
     order = torch.Generator().manual_seed(section.seed)
     log: list[dict[str, float]] = []
     best, kept = (-1.0, -math.inf), rows.detach().clone()
     for epoch in trange(section.epochs, desc="adam", unit="epoch", disable=not progress, file=sys.stderr):
-        losses = 0.0
-        for number in torch.randperm(len(steps), generator=order).tolist():
-            found = loss_and_gradient(steps[number], rows.detach(), none, transform=transform)
-            rows.grad = found.weight
-            optimiser.step()
-            losses += found.loss
-        record = {"epoch": epoch + 1, "train_loss": losses / len(steps)}
+        shuffled = torch.randperm(len(steps), generator=order).tolist()
+        loss = _epoch(optimiser, rows, [steps[number] for number in shuffled], transform)
+        record = {"epoch": epoch + 1, "train/loss": loss}
         record |= _evaluate(validation, rows.detach(), trained, section=section, transform=transform)
         log.append(record)
-        reached = (record.get("val_f1", 0.0), -record.get("val_loss", 0.0))
+        reached = (record.get("validation/f1", 0.0), -record.get("validation/loss", 0.0))
         if reached > best or not len(validation):
             best, kept = reached, rows.detach().clone()
     end = _loss(features, kept, section=section, transform=transform)
+    return _solution(kept, trained, log, end=end, steps=len(steps))
+
+
+def _epoch(optimiser: torch.optim.Adam, rows: torch.nn.Parameter, steps: list[Terms], transform: Transform) -> float:
+    """Take one step for every sequence; return the mean of their losses, each before its step."""
+    none = torch.zeros(len(rows))
+    losses = 0.0
+    for step in steps:
+        found = loss_and_gradient(step, rows.detach(), none, transform=transform)
+        rows.grad = found.weight
+        optimiser.step()
+        losses += found.loss
+    return losses / len(steps)
+
+
+def _solution(rows: Tensor, trained: Tensor, log: list[dict[str, float]], *, end: Gradient, steps: int) -> Solution:
     return Solution(
-        weight=kept,
-        bias=none,
+        weight=rows,
+        bias=torch.zeros(len(rows)),
         trained=trained,
         loss=end.loss,
         gradient_norm=float(end.weight.double().norm()),
         distance_bound=None,
-        evaluations=len(steps) * section.epochs,
+        evaluations=steps * len(log),
         l2=None,
         convex=False,
         converged=False,
-        curve=[(len(steps) * (i + 1), record["train_loss"]) for i, record in enumerate(log)],
+        curve=[(steps * (i + 1), record["train/loss"]) for i, record in enumerate(log)],
         log=log,
     )
 
@@ -116,4 +127,4 @@ def _evaluate(
     decisions = decide(validation, rows, torch.zeros(len(rows)), transform, allowed=trained)
     found = total(detections(decisions, len(rows)))
     loss = _loss(scored, rows, section=section, transform=transform).loss if len(scored) else math.nan
-    return {"val_loss": loss, "val_f1": found.f1, "val_recall": found.recall.value}
+    return {"validation/loss": loss, "validation/f1": found.f1, "validation/recall": found.recall.value}

@@ -51,7 +51,7 @@ class Solution:
         converged: Whether the tolerance was reached.
         curve: (evaluation, loss) after every iteration of the final solve.
         cross_validation: One record for every strength tried.
-        log: One record for every epoch (`adam`).
+        log: One record for every epoch (`adam`): `epoch`, and numbers by the names that tracking gives them.
     """
 
     weight: Tensor
