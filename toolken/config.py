@@ -67,9 +67,9 @@ class DataSection(Section):
     negatives: list[str] = []
     """Sources of plain text or chat without calls, so that tools stay quiet in ordinary text."""
     unseen_text: list[str] = []
-    """Sources of plain text that training never sees: false calls per 1,000 tokens are reported on it."""
+    """Sources of plain text on which false calls are reported, without rows that are trained on; empty: generated."""
     limit: int | None = Field(default=None, ge=1)
-    """Keep only the first rows of every source, for trials."""
+    """Keep only the first rows of every source of examples, for trials."""
     on_bad_row: Literal["error", "skip"] = "error"
     """What a row without a usable call or span does: stop with its line, or be reported and left out."""
     require_examples: bool = False
@@ -129,7 +129,7 @@ class SolverSection(Section):
     max_iterations: int = Field(default=500, ge=1)
     """L-BFGS iterations at most."""
     tolerance: float = Field(default=1e-5, gt=0)
-    """Largest gradient entry at which the solve ends."""
+    """Largest gradient entry at which the solve ends; less under a weak prior, at most 0.3 times its strength."""
     precision: Literal["float32", "float64"] = "float32"
     """Arithmetic of the solve."""
     block: int = Field(default=16384, ge=1)

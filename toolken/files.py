@@ -1,4 +1,4 @@
-"""Atomic writes and strict JSON; nothing that is no ordinary file is ever replaced.
+"""Text files read, files replaced all or nothing, and strict JSON; only ordinary files are ever replaced.
 
 A file that this module writes is either the old one or the complete new one, whatever kills the process: the bytes go
 to a temporary name in the same folder, are flushed to the disk, and are then renamed. JSON written here never holds
@@ -50,6 +50,21 @@ def is_unicode(value: object) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def read_text(path: Path, fix: str) -> str:
+    """Read a UTF-8 file; a byte order mark is dropped.
+
+    Raises:
+        UserError: It is no file, cannot be read (then with this fix), or is not UTF-8.
+    """
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = path.read_bytes()[: error.start].count(b"\n") + 1
+        raise UserError(f"{path}:{line}", f"not UTF-8 text (byte {error.start})", "save the file as UTF-8") from error
+    except OSError as error:
+        raise UserError(str(path), f"cannot be read ({error.strerror})", fix) from error
 
 
 def write_bytes(path: Path, content: bytes) -> None:

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from toolken.config import GenerateSection
 from toolken.data.example import CallSpan, Example
-from toolken.data.files import read_rows
 from toolken.data.formats import read_examples, validate_rows, write_examples
 from toolken.data.inline import cuts_number, parse_inline, write_inline
+from toolken.data.rows import read_rows
 from toolken.errors import UserError
 
 TOOLS = ("add", "gcd")

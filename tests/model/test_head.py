@@ -120,7 +120,7 @@ def tensors(weight: Tensor, bias: Tensor, **more: Tensor) -> Callable[[Path], No
         (write("toolkens.json", lambda b: b.replace(b'"tools": [', b'"tools": [,')), r"toolkens.json:7: no valid JSON"),
         (write("toolkens.json", lambda b: b.replace(b"0.0001", b"NaN")), "NaN is not a number of JSON"),
         (write("toolkens.json", lambda b: b"[]"), "format version None"),
-        (write("toolkens.json", lambda b: b"\xff" + b), "no valid JSON"),
+        (write("toolkens.json", lambda b: b"\xff" + b), "toolkens.json:1: not UTF-8 text"),
         (write("toolkens.safetensors", lambda b: b[:-7]), "it is damaged"),
         (write("toolkens.safetensors", lambda b: b""), "it is damaged"),
         (write("toolkens.safetensors", lambda b: b[:-1] + b"\x01"), "not the file that toolkens.json beside it"),

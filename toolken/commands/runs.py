@@ -9,8 +9,8 @@ from rich.console import Console
 
 from toolken.commands.command import Command
 from toolken.config import BaseSection, Config, InferenceSection, Section
-from toolken.data.files import parse_source
 from toolken.data.questions import read_questions
+from toolken.data.rows import parse_source
 from toolken.errors import UserError
 from toolken.files import check_output
 from toolken.inference.trace import printer

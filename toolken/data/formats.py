@@ -13,9 +13,9 @@ from typing import Literal, NamedTuple
 
 from toolken.config import GenerateSection
 from toolken.data.example import Example
-from toolken.data.files import read_rows
 from toolken.data.generate import generate_examples
 from toolken.data.readers import read_row
+from toolken.data.rows import read_rows
 from toolken.errors import UserError
 from toolken.files import write_text
 
@@ -50,7 +50,7 @@ def read_examples(
 
     Args:
         sources: `generated`, a path or glob with an optional row slice, or `hub:owner/name[:split]`.
-        root: Folder that relative paths start from; see `files.data_root`.
+        root: Folder that relative paths start from; see `rows.data_root`.
         generate: Settings of the source `generated`.
         tools: Names of the tools that calls may name; None takes any name.
         limit: Keep so many rows of every source at most.

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolken.data.encode import encode_piece, encode_start
-from toolken.data.files import data_root, read_text
+from toolken.data.rows import CHECK_NAME, data_root
 from toolken.errors import UserError
+from toolken.files import read_text
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -71,6 +72,6 @@ def read_frame(name: str, root: Path | None, where: str) -> str:
     base = data_root(root)
     for path in (base / name, Path(name)):
         if path.is_file():
-            return read_text(path)
+            return read_text(path, CHECK_NAME)
     looked = dict.fromkeys(str(path) for path in (base / name, Path(name)))
-    raise UserError(where, f"no file {' or '.join(looked)}", "check the name and `data.root`")
+    raise UserError(where, f"no file {' or '.join(looked)}", CHECK_NAME)

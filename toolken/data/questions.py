@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from toolken.data.files import RawRow, read_rows
+from toolken.data.rows import RawRow, read_rows
 from toolken.errors import UserError
 
 

@@ -12,8 +12,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from toolken.data.example import CallSpan, Example
-from toolken.data.files import RawRow
 from toolken.data.inline import check_call, cuts_number, parse_inline
+from toolken.data.rows import RawRow
 from toolken.errors import UserError
 
 Row = Mapping[str, object]

@@ -13,7 +13,7 @@ from typing import Annotated
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError
 
 from toolken.errors import UserError
-from toolken.files import write_text
+from toolken.files import read_text, write_text
 from toolken.metrics import Detection, Rate
 
 FILE_NAME = "run_report.json"
@@ -188,10 +188,9 @@ def load_run_report(directory: Path) -> RunReport:
         UserError: There is none, or it is of another version.
     """
     path = directory / FILE_NAME
+    text = read_text(path, "give the directory of a finished run")
     try:
-        return RunReport.model_validate_json(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(str(path), f"cannot be read ({error})", "give the directory of a finished run") from None
+        return RunReport.model_validate_json(text)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         key = ".".join(str(part) for part in first["loc"])

@@ -18,6 +18,7 @@ from typing import Literal
 from toolken.data.questions import Question
 from toolken.data.values import read_value
 from toolken.errors import UserError
+from toolken.files import read_text
 from toolken.metrics import Rate
 
 Rule = Literal["round2", "relative"]
@@ -174,10 +175,8 @@ def _succeeded(call: object) -> bool:
 
 
 def _read_answers(path: Path, known: set[str | int]) -> dict[str | int, dict[str, object]]:
-    try:
-        lines = path.read_text(encoding="utf-8").split("\n")  # not splitlines: JSON texts may hold other separators
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(str(path), f"cannot be read ({error})", "give the JSONL that `infer --output` wrote") from None
+    fix = "give the JSONL that `infer --output` wrote"
+    lines = read_text(path, fix).split("\n")  # not splitlines: JSON texts may hold other separators
     rows: dict[str | int, dict[str, object]] = {}
     for number, line in enumerate(lines, start=1):
         if not line.strip():
@@ -188,7 +187,7 @@ def _read_answers(path: Path, known: set[str | int]) -> dict[str | int, dict[str
         except ValueError as error:
             raise UserError(where, f"is not JSON ({error})", "every line is one answer") from None
         if not isinstance(row, dict) or "answer" not in row or not isinstance(row.get("id"), (str, int)):
-            raise UserError(where, "has no `id` or no `answer`", "give the JSONL that `infer --output` wrote")
+            raise UserError(where, "has no `id` or no `answer`", fix)
         if row["id"] not in known:
             raise UserError(
                 where, f"answers {row['id']!r}, which is no question of the benchmark", "score it against its own file"

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, m
 
 from toolken.data.prompts import Prompt
 from toolken.errors import UserError
-from toolken.files import is_unicode
+from toolken.files import is_unicode, read_text
 from toolken.model.base import BaseLM
 from toolken.tools.tool import Tool
 
@@ -198,12 +198,9 @@ def read_info(directory: Path) -> HeadInfo:
     """
     path = directory / INFO
     fix = "copy the artefact again, or train it again"
+    text = read_text(path, "name the folder that holds toolkens.json")
     try:
-        text = path.read_text(encoding="utf-8")
         content = json.loads(text, parse_constant=_refuse_constant)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise UserError(str(path), f"cannot be read: {reason}", "name the folder that holds toolkens.json") from error
     except json.JSONDecodeError as error:
         raise UserError(f"{path}:{error.lineno}", f"no valid JSON: {error.msg}", fix) from error
     except (ValueError, RecursionError) as error:

@@ -16,10 +16,10 @@ from typing import NamedTuple
 from toolken.config import BaseSection, Config, DataSection, GenerateSection
 from toolken.data.align import Encoded, align
 from toolken.data.example import Example
-from toolken.data.files import data_root
 from toolken.data.formats import example_record, read_examples
 from toolken.data.prompts import Demonstrations, Prompt, load_demonstrations, load_prompt
 from toolken.data.questions import read_questions
+from toolken.data.rows import data_root
 from toolken.data.splits import drop_overlap, split_by_hash
 from toolken.errors import UserError
 from toolken.model.base import BaseLM

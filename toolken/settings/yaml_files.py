@@ -14,6 +14,7 @@ from typing import NamedTuple
 import yaml
 
 from toolken.errors import UserError
+from toolken.files import read_text
 
 _BOOLEAN = "tag:yaml.org,2002:bool"
 _INTEGER = "tag:yaml.org,2002:int"
@@ -53,13 +54,9 @@ def read_yaml(path: Path) -> Document:
         UserError: The file is missing, not readable, not YAML, not a mapping, or gives a key twice; with the line
             where there is one.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise UserError(str(path), "no such file", _available(path)) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(str(path), f"cannot be read ({error})", "give a YAML file in UTF-8") from None
-    return parse_yaml(text, str(path))
+    if not path.exists():
+        raise UserError(str(path), "no such file", _available(path))
+    return parse_yaml(read_text(path, "give a YAML file in UTF-8"), str(path))
 
 
 def parse_yaml(text: str, where: str) -> Document:

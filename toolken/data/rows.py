@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from toolken.errors import UserError
-from toolken.files import is_unicode
+from toolken.files import is_unicode, read_text
 
 HUB = "hub:"
+CHECK_NAME = "check the name and `data.root`"
 _SLICE = re.compile(r"^(?P<name>.*)\[(?P<start>-?\d*):(?P<stop>-?\d*)\]$", re.DOTALL)
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
@@ -40,21 +41,6 @@ class Source(NamedTuple):
 def data_root(root: Path | None) -> Path:
     """Return the folder that relative names start from: the given one, `$TOOLKEN_DATA`, or the working directory."""
     return root or Path(os.environ.get("TOOLKEN_DATA") or ".")
-
-
-def read_text(path: Path) -> str:
-    """Read a UTF-8 file; a byte order mark is dropped.
-
-    Raises:
-        UserError: It is no file, cannot be read, or is not UTF-8.
-    """
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = path.read_bytes()[: error.start].count(b"\n") + 1
-        raise UserError(f"{path}:{line}", f"not UTF-8 text (byte {error.start})", "save the file as UTF-8") from error
-    except OSError as error:
-        raise UserError(str(path), f"cannot be read ({error.strerror})", "check the name and `data.root`") from error
 
 
 def parse_source(source: str) -> Source:
@@ -83,7 +69,7 @@ def find_files(pattern: str, root: Path) -> list[Path]:
         if found:
             return found
     looked = " or ".join(str(place.resolve()) for place in places)
-    raise UserError(f"data source {pattern}", f"no file matches under {looked}", "check the name and `data.root`")
+    raise UserError(f"data source {pattern}", f"no file matches under {looked}", CHECK_NAME)
 
 
 def _parse(text: str, where: str, at: int = 0) -> tuple[object, int]:
@@ -160,7 +146,7 @@ def _file_rows(path: Path, name: str) -> Iterator[RawRow]:
     if path.suffix == ".parquet":
         yield from _datasets_rows(name, split="train", parquet=path)
         return
-    text = read_text(path)
+    text = read_text(path, CHECK_NAME)
     if not text.strip():
         raise UserError(name, "the file is empty", "a data file holds at least one row")
     if path.suffix == ".txt":
