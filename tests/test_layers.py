@@ -27,9 +27,9 @@ LAYERS = [
 ]
 
 
-# What turns a name into a module, and the files that may: a user's flag, a function of the user's own, lazy exports.
+# What turns a name into a module, and the files that may: a user's flag, a function of the user's own, lazy names.
 IMPORTING = {"import_module", "exec_module", "spec_from_file_location", "run_path", "run_module"}
-MAY_IMPORT = {"toolken/__init__.py", "toolken/tools/loading.py", "toolken/tools/worker.py"}
+MAY_IMPORT = {"toolken/__init__.py", "toolken/cli.py", "toolken/tools/loading.py", "toolken/tools/worker.py"}
 
 
 def module_name(path: Path) -> str:

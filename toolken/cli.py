@@ -1,7 +1,8 @@
 """The command line: `toolken COMMAND [--key value ...]`.
 
 A command's last line on stdout is one JSON object; everything else goes to stderr. Bad input ends with one line and
-status 2, Ctrl-C with status 130 and a word on how to go on.
+status 2, Ctrl-C with status 130 and a word on how to go on, also while libraries are still being loaded: a command's
+module is imported when it is asked for.
 """
 
 from __future__ import annotations
@@ -11,26 +12,28 @@ import json
 import logging
 import sys
 from collections.abc import Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-from toolken.commands import artefacts, data, evaluation, runs
-from toolken.commands.command import Command
 from toolken.errors import UserError, did_you_mean
 from toolken.files import is_unicode
-from toolken.settings.loading import parse_arguments
+
+if TYPE_CHECKING:
+    from toolken.commands.command import Command
 
 DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
-COMMANDS: dict[str, Command] = {  # type: ignore[type-arg]
-    "train": runs.TRAIN,
-    "infer": runs.INFER,
-    "eval": evaluation.EVAL,
-    "calibrate": artefacts.CALIBRATE,
-    "report": artefacts.REPORT,
-    "tools list": artefacts.LIST,
-    "tools remove": artefacts.REMOVE,
-    "tools merge": artefacts.MERGE,
-    "data validate": data.VALIDATE,
-    "data convert": data.CONVERT,
-    "data generate": data.GENERATE,
+COMMANDS = {
+    "train": "runs.TRAIN",
+    "infer": "runs.INFER",
+    "eval": "evaluation.EVAL",
+    "calibrate": "artefacts.CALIBRATE",
+    "report": "artefacts.REPORT",
+    "tools list": "artefacts.LIST",
+    "tools remove": "artefacts.REMOVE",
+    "tools merge": "artefacts.MERGE",
+    "data validate": "data.VALIDATE",
+    "data convert": "data.CONVERT",
+    "data generate": "data.GENERATE",
 }
 
 
@@ -38,17 +41,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; return the exit status."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING, stream=sys.stderr)
-    if not arguments or arguments[0] in ("-h", "--help"):
-        print(_help(), file=sys.stderr)
-        return 0 if arguments else 2
     try:
+        if not arguments or arguments[0] in ("-h", "--help"):
+            print(_help(), file=sys.stderr)
+            return 0 if arguments else 2
         _check_unicode(arguments)
         name, rest = _find(arguments)
-        command = COMMANDS[name]
-        parsed = parse_arguments(
-            command.arguments, command.as_flags(rest), prog=f"toolken {name}", description=command.summary
-        )
-        result = command(parsed)
+        result = _command(name)(rest, prog=f"toolken {name}")
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -60,8 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted; the same command goes on where this one stopped", file=sys.stderr)
         return 130
-    if result is not None:
-        print(json.dumps(result, ensure_ascii=False), flush=True)
+    print(json.dumps(result, ensure_ascii=False), flush=True)
     return 0
 
 
@@ -78,6 +76,12 @@ def _file_problem(error: OSError) -> UserError:
     return UserError(str(place), error.strerror or str(error), "check the path, its rights and the space that is left")
 
 
+def _command(name: str) -> Command:  # type: ignore[type-arg]
+    module, _, attribute = COMMANDS[name].partition(".")
+    command: Command = getattr(import_module(f"toolken.commands.{module}"), attribute)  # type: ignore[type-arg]
+    return command
+
+
 def _find(arguments: list[str]) -> tuple[str, list[str]]:
     for words in (2, 1):
         name = " ".join(arguments[:words])
@@ -90,5 +94,5 @@ def _find(arguments: list[str]) -> tuple[str, list[str]]:
 
 
 def _help() -> str:
-    lines = [f"  {name:<15}{command.summary}" for name, command in COMMANDS.items()]
+    lines = [f"  {name:<15}{_command(name).summary}" for name in COMMANDS]
     return "\n".join(["usage: toolken COMMAND [--key value ...]; `toolken COMMAND --help` shows the keys", "", *lines])

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.commands.test_cli import refuse
 from tests.recipes.saved import save_tiny_base, tiny_config
+from toolken import cli
 from toolken.recipes.training_run import train
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +77,21 @@ def test_files_and_values_that_cannot_be_used_are_one_line(
     Path("nul.yaml").write_text('out: "a\\0b"\n')
     assert message.lower() in refuse(capsys, *argv).lower()
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["a_folder", "nul.yaml"]
+
+
+def test_ctrl_c_is_one_line_also_while_libraries_load(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(name: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "import_module", interrupted)
+    for argv in (["train"], ["data", "generate"], ["--help"]):
+        assert cli.main(argv) == 130
+        captured = capsys.readouterr()
+        assert captured.out == "" and len(captured.err.splitlines()) == 1
+    code = "import sys, toolken.cli; print(len({'torch', 'pydantic', 'tyro', 'yaml'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT).stdout == "0\n"
 
 
 @pytest.mark.parametrize("base", [5, {"name": 5}, {"nme": "x"}, {"name": "nowhere/at/all"}])

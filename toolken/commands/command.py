@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from toolken.config import Section
+from toolken.settings.loading import parse_arguments
 
 A = TypeVar("A", bound=Section)
 
@@ -17,13 +18,13 @@ class Command(Generic[A]):
 
     Attributes:
         arguments: Model of its flags.
-        run: Does it, and returns the JSON object that is printed last, or None.
+        run: Does it, and returns the JSON object that is printed last.
         summary: One line of help.
         positional: Flags that may be given without their name, in this order.
     """
 
     arguments: type[A]
-    run: Callable[[A], dict[str, object] | None]
+    run: Callable[[A], dict[str, object]]
     summary: str
     positional: tuple[str, ...] = ()
 
@@ -37,8 +38,6 @@ class Command(Generic[A]):
             named += [f"--{flag}", rest.pop(0)]
         return named + rest
 
-    def __call__(self, arguments: object) -> dict[str, object] | None:
-        """Run with arguments of the declared model."""
-        if not isinstance(arguments, self.arguments):
-            raise TypeError(f"expected {self.arguments.__name__}")
-        return self.run(arguments)
+    def __call__(self, argv: list[str], *, prog: str) -> dict[str, object]:
+        """Run with what stands behind the command's name."""
+        return self.run(parse_arguments(self.arguments, self.as_flags(argv), prog=prog, description=self.summary))
