@@ -88,6 +88,12 @@ def test_settings_written_by_another_version_are_compared_by_what_is_there(tmp_p
         RunDirectory(config(tmp_path))
 
 
+def test_settings_that_are_no_text_are_refused_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_bytes(b"name: \xff\n")
+    with pytest.raises(UserError, match="config.yaml:1: not UTF-8 text"):
+        RunDirectory(config(tmp_path))
+
+
 def test_a_folder_with_files_of_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("")
     with pytest.raises(UserError, match="no run directory.*thesis.tex"):

@@ -24,7 +24,7 @@ from filelock import FileLock, Timeout
 
 from toolken.config import Config
 from toolken.errors import UserError
-from toolken.files import TEMPORARY, write_json, write_text
+from toolken.files import TEMPORARY, read_text, write_json, write_text
 from toolken.settings.loading import dump_config
 from toolken.settings.yaml_files import parse_yaml
 
@@ -140,7 +140,7 @@ class RunDirectory:
 
 def differences(config_file: Path, config: Config) -> list[str]:
     """Return `key: old -> new` for every setting that differs and matters."""
-    old = _comparable(config_file.read_text(encoding="utf-8"), str(config_file))
+    old = _comparable(read_text(config_file, "delete the folder, or give another one with `--out`"), str(config_file))
     new = _comparable(dump_config(config), "settings")
     return [
         f"{key}: {_short(old.get(key, 'unset'))} -> {_short(new.get(key, 'unset'))}"

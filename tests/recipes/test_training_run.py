@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,8 @@ from toolken.errors import UserError
 from toolken.model.base import BaseLM
 from toolken.model.head import ToolkenHead
 from toolken.recipes import training_run
-from toolken.recipes.preparation import load_splits
+from toolken.recipes.preparation import Splits, align_splits, load_context, load_splits
+from toolken.recipes.solving import SplitFeatures, extract_all, fit
 from toolken.recipes.training_run import train
 from toolken.settings.loading import dump_config
 from toolken.tools.arithmetic import ARITHMETIC
@@ -140,6 +142,57 @@ def test_law_13_no_question_of_a_held_out_row_is_trained_on(tmp_path: Path) -> N
     assert trained and not trained & held_out
     assert len(splits.left_out) == 16  # eight questions, each of them twice
     assert len(splits.validation) == 5
+
+
+@pytest.mark.parametrize("kind", ["convex", "adam"])
+def test_law_13_each_choice_reads_the_rows_that_it_may_read(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    seen: dict[str, object] = {}
+
+    def spy(name: str, place: str | int) -> None:
+        function = getattr(training_run, name)
+
+        def call(*args: object, **kwargs: object) -> object:
+            seen[name] = args[place] if isinstance(place, int) else kwargs[place]
+            found = function(*args, **kwargs)
+            seen[f"{name} returned"] = found
+            return found
+
+        monkeypatch.setattr(training_run, name, call)
+
+    spy("load_splits", 0)
+    spy("load_context", "examples")
+    spy("extract_all", 0)
+    spy("calibrate_head", 1)
+    spy("measure_shift", 1)
+    run = train(tiny_config(base, tmp_path / "run", solver__kind=kind, solver__epochs=2))
+    splits, features = seen["load_splits returned"], seen["extract_all returned"]
+    assert isinstance(splits, Splits) and isinstance(features, SplitFeatures)
+    assert seen["load_context"] is splits.train
+    assert seen["calibrate_head"] is features.validation
+    assert seen["measure_shift"] is splits.validation
+    shown = "".join(tool.demonstrations for tool in ToolkenHead.load(run.directory / "toolkens").info.tools)
+    assert any(row.question in shown for row in splits.train)
+    assert splits.validation and not any(row.question in shown for row in splits.validation)
+
+
+def test_law_13_the_solution_does_not_depend_on_validation_rows(base: Path, tmp_path: Path) -> None:
+    config = tiny_config(base, tmp_path / "run", solver__l2="auto", solver__folds=2)
+    loaded = BaseLM.load(str(base), dtype="float32")
+    splits = load_splits(config.data, ARITHMETIC.names)
+    context = load_context(config, base=loaded, tools=ARITHMETIC, examples=splits.train)
+    features = extract_all(
+        loaded,
+        align_splits(splits, context.prompt, base=loaded, tools=ARITHMETIC.names, section=config.data),
+        section=config.features,
+    )
+    wrong = replace(features.validation, toolken=features.validation.toolken.roll(1))
+    first, second = (
+        fit(each, base=loaded, tools=ARITHMETIC, section=config.solver)
+        for each in (features, features._replace(validation=wrong))
+    )
+    assert first.weight.equal(second.weight) and first.bias.equal(second.bias) and first.l2 == second.l2
 
 
 def test_law_13_official_splits_do_not_overlap(data_root: Path) -> None:
