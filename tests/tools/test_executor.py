@@ -10,6 +10,7 @@ import types
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,7 @@ from tests.tools import hostile_tools as hostile
 from toolken.tools.arithmetic import ARITHMETIC
 from toolken.tools.executor import Executor
 from toolken.tools.loading import load_tools
-from toolken.tools.tool import Tool, tool
+from toolken.tools.tool import Outcome, Tool, tool
 
 LIMIT = 1.0
 
@@ -144,6 +145,16 @@ def test_printed_text_and_what_a_tool_knows_are_in_the_outcome(executor: Executo
     outcome = executor.run(hostile.knows_more, {})
     assert (outcome.transport, outcome.business, outcome.data, outcome.result) == ("200", "found", "complete", 7)
     assert set(outcome.as_dict()) == {"status", "detail", "transport", "business", "data"}
+
+
+@pytest.mark.parametrize("status", ["weird", "OK", 5, None, []])
+def test_a_status_of_a_tools_own_is_an_error_of_the_tool(executor: Executor, status: Any) -> None:
+    def odd() -> str:
+        """Return an outcome."""
+        return Outcome(status, result=1)  # type: ignore[return-value]
+
+    outcome = executor.run(tool(odd), {})
+    assert outcome.status == "tool_error" and repr(status) in outcome.detail and outcome.result is None
 
 
 def test_a_tool_without_a_function_is_refused(executor: Executor) -> None:

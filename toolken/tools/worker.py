@@ -20,13 +20,13 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 from toolken.errors import ToolError, UserError
 from toolken.tools.loading import load_tools
 from toolken.tools.results import decode, encode
 from toolken.tools.signature import call_function
-from toolken.tools.tool import Outcome, Tool
+from toolken.tools.tool import Outcome, Status, Tool
 
 Function = Callable[..., object]
 
@@ -133,6 +133,8 @@ class Worker:
         """Return the reply that carries a result; a tool that knows more returns an `Outcome` itself."""
         if not isinstance(value, Outcome):
             return {"status": "ok", "detail": short(printed.text), "result": encode(value, self.max_output)}
+        if value.status not in get_args(Status):
+            return {"status": "tool_error", "detail": short(f"the tool's outcome has the status {value.status!r}")}
         fields = {key: None if text is None else short(str(text)) for key, text in value.as_dict().items()}
         return {**fields, "result": encode(value.result, self.max_output)}
 
