@@ -144,6 +144,18 @@ def test_law_13_no_question_of_a_held_out_row_is_trained_on(tmp_path: Path) -> N
     assert len(splits.validation) == 5
 
 
+def test_law_13_a_negative_whose_text_is_held_out_is_dropped(tmp_path: Path) -> None:
+    call = {"question": "What is 1 + 1?", "answer": "1+1=<add>(1,1)=2<eoe>2."}
+    held_out = [{"question": "Who is Ada?", "answer": "A person."}, {"text": "It rains  today."}]
+    other = [{"question": "Who is Alan?", "answer": "A person."}, {"text": "It snows today."}]
+    for name, rows in {"train": [call], "val": held_out, "calm": held_out + other}.items():
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    sources = {"train": ["train.jsonl"], "validation": ["val.jsonl"], "negatives": ["calm.jsonl"]}
+    splits = load_splits(Config.model_validate({"data": {"root": tmp_path, **sources}}).data, ["add"])
+    assert [row.question or row.answer for row in splits.negatives] == ["Who is Alan?", "It snows today."]
+    assert len(splits.left_out) == 2
+
+
 @pytest.mark.parametrize("kind", ["convex", "adam"])
 def test_law_13_each_choice_reads_the_rows_that_it_may_read(
     base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
