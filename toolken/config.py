@@ -227,7 +227,7 @@ class Config(Section):
     tools: str = "arithmetic"
     """Built-in tool set `arithmetic`, or `FILE.py:NAME` of your own ToolSet."""
     init_from: Path | None = None
-    """Artefact whose rows are kept, byte for byte, while tools are added to it."""
+    """Artefact whose rows are kept, byte for byte, while tools are added to it; its prompt serves unless one is set."""
     sample_questions: list[str] = []
     """Questions that are answered, on screen, at the end of training."""
     base: BaseSection = BaseSection()

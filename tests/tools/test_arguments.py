@@ -4,6 +4,7 @@ import json
 import os
 import re
 import time
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
@@ -16,7 +17,7 @@ from toolken.errors import ToolError
 from toolken.tools.arguments import parse_arguments, parse_numbers
 from toolken.tools.arithmetic import ARITHMETIC
 from toolken.tools.splitting import ArgumentScanner, closing_bracket
-from toolken.tools.tool import tool
+from toolken.tools.tool import Tool, tool
 
 CASES = [
     json.loads(line, parse_float=Fraction)
@@ -24,17 +25,33 @@ CASES = [
 ]
 
 
+def as_a_call(text: str, arity: int | None, *, minimum: int = 0) -> list[object]:
+    """Read arguments as a call of a tool that takes so many numbers; None: any number of them."""
+    names = ["values"] if arity is None else [f"x{place}" for place in range(arity)]
+    number: dict[str, Any] = {"type": "number"}
+    values = {"type": "array", "items": number, "minItems": minimum}
+    schema = {
+        "type": "object",
+        "properties": {name: values if arity is None else number for name in names},
+        "required": names if arity is not None else [],
+    }
+    variadic = "values" if arity is None else None
+    parsed = parse_arguments(text, Tool("f", "", schema, tuple(names), variadic=variadic))
+    return list(parsed["values"]) if arity is None else [parsed[name] for name in names]  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("read", [parse_numbers, as_a_call])
 @pytest.mark.parametrize("case", CASES, ids=[case["text"][:40] for case in CASES])
-def test_every_case_gives_its_numbers_or_is_refused(case: dict[str, Any]) -> None:
+def test_every_case_gives_its_numbers_or_is_refused(case: dict[str, Any], read: Callable[..., list[object]]) -> None:
     start = time.process_time()
     if case["expect"] == "refuse":
         with pytest.raises(ToolError) as refusal:
-            parse_numbers(case["text"], case["arity"])
+            read(case["text"], case["arity"])
         assert 8 < len(str(refusal.value)) < 300
     else:
         # the case writes an irrational root to 17 digits, which is the float itself
         expected = [float(value) if len(str(value)) > 30 else Fraction(value) for value in case["expect"]]
-        assert parse_numbers(case["text"], case["arity"]) == expected
+        assert read(case["text"], case["arity"]) == expected
     assert time.process_time() - start < 0.1
 
 

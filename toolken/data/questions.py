@@ -78,16 +78,15 @@ def read_questions(path: Path | str, *, root: Path | None = None) -> list[Questi
     Args:
         path: JSONL with `{"id", "question"}`, or an official file: a JSON list with `question` and `answer`, or JSON
             lines with a template `question`, `enhanced_v` and `enhanced_result`. A row slice may follow.
-        root: Folder that a relative path starts from if it is not found from the working directory.
+        root: Folder that a relative path starts from; else the working directory.
 
     Raises:
         UserError: Malformed rows, no rows, or an id that occurs twice; names file and line.
     """
     name = str(path)
-    here = Path(name.partition("[")[0]).is_file()
     questions: list[Question] = []
     seen: dict[str | int, str] = {}
-    for number, raw in enumerate(read_rows(name, root=Path(".") if here else root)):
+    for number, raw in enumerate(read_rows(name, root=root)):
         question = _question(raw, number)
         if question.id in seen:
             raise UserError(

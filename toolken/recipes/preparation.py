@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from toolken.config import BaseSection, Config, DataSection, GenerateSection
+from toolken.config import BaseSection, Config, DataSection, GenerateSection, PromptSection
 from toolken.data.align import Encoded, align
 from toolken.data.example import Example
 from toolken.data.formats import example_record, read_examples
@@ -28,6 +28,9 @@ from toolken.tools.toolset import ToolSet
 
 UNSEEN_SEED = 1_000_003
 """Seed of generated plain text that no training run draws from."""
+
+NEGATIVES_SEED = 500_009
+"""Added to the seed of generated negatives, so that they are not the plain texts among generated training rows."""
 
 UNSEEN_TEXTS = 100
 """Generated plain texts at least, where the settings ask for fewer."""
@@ -105,7 +108,8 @@ def load_splits(section: DataSection, tools: Sequence[str]) -> Splits:
     held_out = [row.question or row.answer for row in validation] + excluded
     train, dropped = drop_overlap(train, held_out)
     left_out += [f"{row.origin}: dropped, its question is held out" for row in dropped]
-    negatives, again = drop_overlap(read(section.negatives, _plain(section.generate, section.generate.seed)), held_out)
+    plain = _plain(section.generate, section.generate.seed + NEGATIVES_SEED)
+    negatives, again = drop_overlap(read(section.negatives, plain), held_out)
     left_out += [f"{row.origin}: dropped, its text is held out" for row in again]
     seen = {(row.question, row.answer) for row in train + negatives}
     unseen = read(section.unseen_text or ["generated"], _plain(section.generate, UNSEEN_SEED))
@@ -132,10 +136,18 @@ def extended_tools(old: ToolkenHead | None, tools: ToolSet) -> ToolSet:
     return ToolSet([*known, *new])
 
 
-def load_context(config: Config, *, base: BaseLM, tools: ToolSet, examples: Sequence[Example]) -> Context:
-    """Load the prompt, and the demonstrations of every tool; `auto` ones come from training examples alone."""
+def load_context(
+    config: Config, *, base: BaseLM, tools: ToolSet, examples: Sequence[Example], old: ToolkenHead | None = None
+) -> Context:
+    """Load the prompt, and the demonstrations of every tool; `auto` ones come from training examples alone.
+
+    Rows that are added to an artefact are trained after its prompt, unless the settings name another one.
+    """
     root = data_root(config.data.root)
-    prompt = load_prompt(config.prompt, root=root, tokenizer=base.tokenizer)
+    if old is not None and config.prompt == PromptSection():
+        prompt = old.info.prompt.prompt()
+    else:
+        prompt = load_prompt(config.prompt, root=root, tokenizer=base.tokenizer)
     return Context(prompt, load_demonstrations(config.prompt, root=root, tools=tools, examples=examples))
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 from toolken.config import Config
 from toolken.errors import UserError
 from toolken.evaluation.report import write_report
-from toolken.evaluation.run_report import RunReport
 from toolken.inference.engine import Answer, Engine
 from toolken.model.base import BaseLM
 from toolken.model.head import ToolkenHead
 from toolken.recipes.measurement import build_report, measure_shift, sample_of, stage_records
 from toolken.recipes.preparation import Splits, align_splits, extended_tools, load_base, load_context, load_splits
+from toolken.recipes.reporting import headline, log_curve, result_record, track
 from toolken.recipes.solving import calibrate_head, extract_all, fit, frozen_rows, make_head
 from toolken.run_directory import RunDirectory
 from toolken.settings.loading import dump_config
@@ -23,7 +23,6 @@ from toolken.stages import Stages
 from toolken.tools.loading import load_tools
 from toolken.tools.toolset import ToolSet
 from toolken.tracking import Tracker
-from toolken.training.solver import Solution
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,7 @@ def train(config: Config) -> Run:
             with stages("data"):
                 splits = load_splits(config.data, tools.names)
                 _require_examples(config, splits, own)
-                context = load_context(config, base=base, tools=tools, examples=splits.train)
+                context = load_context(config, base=base, tools=tools, examples=splits.train, old=old)
                 rows = align_splits(splits, context.prompt, base=base, tools=tools.names, section=config.data)
             _announce(splits)
             tracker.describe({"base_fingerprint": base.fingerprint, "data_sha256": splits.hash})
@@ -77,7 +76,7 @@ def train(config: Config) -> Run:
                 head = make_head(
                     solution, base=base, tools=tools, context=context, config=config, splits=splits, old=old
                 )
-            _log_curve(tracker, solution)
+            log_curve(tracker, solution)
 
             # 5. Calibration on validation rows; never of rows that were there before: those keep their bytes.
             calibration = None
@@ -112,10 +111,10 @@ def train(config: Config) -> Run:
                 }
             )
             write_report(run.path, report)
-            result = _result(run, report, seconds=stages.seconds)
-            _track(tracker, report, answers, run=run, splits=splits, head=head)
+            result = result_record(run, report, seconds=stages.seconds)
+            track(tracker, report, answers, run=run, splits=splits, head=head)
         run.finish(result)
-        print(_headline(report), file=sys.stderr)
+        print(headline(report), file=sys.stderr)
         return Run(run.path, result)
 
 
@@ -147,84 +146,3 @@ def answer_samples(config: Config, *, base: BaseLM, head: ToolkenHead, tools: To
         for call in sample_of(answer).calls:
             print(f"   called {call}", file=sys.stderr)
     return answers
-
-
-def _log_curve(tracker: Tracker, solution: Solution) -> None:
-    if solution.log:
-        for record in solution.log:
-            tracker.log({name: value for name, value in record.items() if name != "epoch"}, step=int(record["epoch"]))
-        return
-    for at, loss in solution.curve:
-        tracker.log({"train/loss": loss}, step=at)
-
-
-def _result(run: RunDirectory, report: RunReport, *, seconds: float) -> dict[str, object]:
-    validation = report.splits["validation"]
-    return {
-        "run_dir": str(run.path),
-        "toolkens": str(run.toolkens),
-        "val": {
-            "loss": validation.loss,
-            **validation.detection.as_dict(),
-            "false_calls": validation.false_calls.as_dict(),
-            "examples": validation.examples,
-        },
-        "seconds": round(seconds, 1),
-    }
-
-
-def _track(
-    tracker: Tracker,
-    report: RunReport,
-    answers: list[Answer],
-    *,
-    run: RunDirectory,
-    splits: Splits,
-    head: ToolkenHead,
-) -> None:
-    for name, split in report.splits.items():
-        detection = split.detection
-        tracker.summary(
-            {
-                f"{name}/loss": split.loss,
-                f"{name}/f1": detection.f1,
-                f"{name}/precision": detection.precision.value,
-                f"{name}/recall": detection.recall.value,
-                f"{name}/false_calls_per_1000": 1000 * split.false_calls.value,
-            }
-        )
-    columns = ["tool", "examples", "precision", "recall", "f1", "row norm", "bias"]
-    rows = [
-        [
-            tool.tool,
-            tool.examples,
-            tool.validation.precision.value if tool.validation else None,
-            tool.validation.recall.value if tool.validation else None,
-            tool.validation.f1 if tool.validation else None,
-            tool.row_norm,
-            tool.bias,
-        ]
-        for tool in report.per_tool
-    ]
-    tracker.table("per_tool", columns, rows)
-    if answers:
-        tracker.predictions([answer.as_dict(number) for number, answer in enumerate(answers)])
-    metadata = {"validation_f1": report.splits["validation"].detection.f1, "tools": len(head.names)}
-    data = {"hash": splits.hash, "licence": str(head.info.data.get("licence", "unknown"))}
-    tracker.artifact(run.toolkens, metadata=metadata, data=data)
-
-
-def _headline(report: RunReport) -> str:
-    lines = []
-    for name, split in report.splits.items():
-        low, high = split.detection.f1_interval
-        lines.append(
-            f"{name}: F1 {split.detection.f1:.3f} [{low:.3f}, {high:.3f}], precision {split.detection.precision}, "
-            f"recall {split.detection.recall}, false calls {1000 * split.false_calls.value:.2f} per 1,000 words"
-        )
-    if report.plain_text is not None and report.plain_text.n:
-        plain = report.plain_text
-        lines.append(f"unseen plain text: {1000 * plain.value:.2f} false calls per 1,000 tokens (n={plain.n})")
-    if report.context_shift is not None:
-        lines.append(f"context shift: {report.context_shift.value:.3f} standard deviations")
-    return "\n".join(lines)
