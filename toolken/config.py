@@ -119,7 +119,7 @@ class SolverSection(Section):
     l2: Annotated[float, Field(ge=0)] | Literal["auto"] = "auto"
     """Prior strength: loss = mean over positions + l2 * sum ||w_k - w0_k||^2; `auto`: K-fold cross-validation."""
     l2_grid: list[Annotated[float, Field(ge=0)]] = Field(
-        default=[1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 3e-6, 1e-6], min_length=1
+        default=[1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 3e-6, 1e-6], min_length=1
     )
     """Strengths that `auto` tries, strongest first."""
     folds: int = Field(default=5, ge=2)

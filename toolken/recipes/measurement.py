@@ -137,7 +137,7 @@ def build_report(
         l2=solution.l2,
         confusion=Confusion(labels=[*head.names, "a word"], matrix=confusion(validation, len(head.names)).tolist()),
         context_shift=shift,
-        warnings=warnings_of(head, solution, shift),
+        warnings=warnings_of(head, solution, shift, grid=config.solver.l2_grid),
     )
 
 
@@ -166,12 +166,16 @@ def _loss_curve(solution: Solution) -> list[LossPoint]:
     return [LossPoint(step=at, train=loss) for at, loss in solution.curve]
 
 
-def warnings_of(head: ToolkenHead, solution: Solution, shift: ContextShift | None) -> list[str]:
+def warnings_of(
+    head: ToolkenHead, solution: Solution, shift: ContextShift | None, *, grid: Sequence[float]
+) -> list[str]:
     """Return what a reader of the numbers must know, one sentence each."""
     untrained = [record.name for record in head.info.tools if not record.trained]
     found = []
     if untrained:
         found.append(f"no training example calls {', '.join(f'<{name}>' for name in untrained)}: masked in decoding")
+    if solution.cross_validation and solution.l2 in (max(grid), min(grid)):
+        found.append(f"the best l2, {solution.l2:g}, lies at an end of solver.l2_grid: widen the grid")
     if not solution.log and not solution.converged:
         found.append("the solver stopped before its tolerance: raise solver.max_iterations or solver.l2")
     if not solution.log and not solution.convex:
