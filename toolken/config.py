@@ -163,7 +163,7 @@ class InferenceSection(Section):
     batch_size: int = Field(default=16, ge=1)
     """Questions that are decoded together."""
     max_new_tokens: int = Field(default=256, ge=1)
-    """Tokens of one answer, inserted results included."""
+    """Tokens of one answer; a result that is inserted at the limit is not cut."""
     max_argument_tokens: int = Field(default=64, ge=1)
     """Tokens of one argument text."""
     max_calls: int = Field(default=16, ge=0)

@@ -280,3 +280,10 @@ def test_reading_takes_linear_time_and_never_builds_a_huge_number(piece: str) ->
 def test_a_pattern_that_is_no_regular_expression_is_the_users_error() -> None:
     with pytest.raises(UserError, match="prompt.answer_pattern"):
         parse_answer("", "(")
+
+
+def test_a_pattern_that_backtracks_without_end_is_refused_in_time() -> None:
+    start = time.monotonic()
+    with pytest.raises(UserError, match="prompt.answer_pattern.*took more than"):
+        extract_answer("a" * 60 + "!", r"^(?:(?:a|aa)+)+$")
+    assert time.monotonic() - start < 10

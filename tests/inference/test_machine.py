@@ -242,3 +242,9 @@ def test_the_machine_imports_no_torch(name: str) -> None:
 
 def test_fractions_of_any_size_have_a_json_value() -> None:
     assert json_value({"a": [Fraction(1, 4), Fraction(6, 2), Fraction(10**400, 3)]}) == {"a": [0.25, 3, f"{10**400}/3"]}
+
+
+def test_a_tool_that_returns_nothing_is_a_failed_call() -> None:
+    machine, _, _ = play([" is ", 0, *CALL, *CALL, "so", EOS], outcomes=[Outcome("ok"), Outcome("ok")])
+    assert machine.answer.visible == "is so"
+    assert [call.outcome.status for call in machine.calls] == ["tool_error", "tool_error"]

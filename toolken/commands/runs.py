@@ -13,7 +13,7 @@ from toolken.data.questions import read_questions
 from toolken.data.rows import parse_source
 from toolken.errors import UserError
 from toolken.files import check_output
-from toolken.inference.trace import printer
+from toolken.inference.trace import printable, printer
 from toolken.recipes.answering_run import answer_to_file, load_engine
 from toolken.recipes.training_run import train
 
@@ -60,7 +60,7 @@ def run_infer(arguments: InferArguments) -> dict[str, object]:
         watch = printer(Console(stderr=True)) if arguments.trace else None
         ((_, answer),) = engine.completed([arguments.question or ""], watch=watch)
     if not arguments.trace:
-        print(answer.text.strip(), file=sys.stderr)
+        print(printable(answer.text.strip()), file=sys.stderr)
     return answer.as_dict(0)
 
 

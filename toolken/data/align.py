@@ -9,11 +9,11 @@ the example's origin, never shifted.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from toolken.data.answers import announced
 from toolken.data.encode import begin_ids, encode_text, glues
 from toolken.data.example import CallSpan, Example
 from toolken.data.prompts import Prompt
@@ -85,7 +85,7 @@ def _concluded(example: Example, prompt: Prompt) -> tuple[str, tuple[CallSpan, .
     end = max(len(example.answer.rstrip()), calls[-1].end if calls else 0)
     text = prompt.lead + example.answer[white:end]
     shift = len(prompt.lead) - white
-    if prompt.conclusion and not re.search(prompt.answer_pattern, text):
+    if prompt.conclusion and announced(text, prompt.answer_pattern) is None:
         if calls:
             text += prompt.conclusion.replace(RESULT, example.result(calls[-1]))
         elif RESULT not in prompt.conclusion:

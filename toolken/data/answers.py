@@ -2,7 +2,7 @@
 
 The last match of the pattern counts, and the first value after it. A value is given as a plain decimal or an exact
 fraction, whatever notation the model chose; where a person could read two values, or none, there is none. Text is
-only ever read, never evaluated.
+only ever read, never evaluated. The pattern may come with an artefact, so its search has a limit on time.
 """
 
 from __future__ import annotations
@@ -11,10 +11,13 @@ import functools
 import re
 from fractions import Fraction
 
+import regex
+
 from toolken.data.values import read_value
 from toolken.errors import UserError
 
 _TEXT_LIMIT = 200
+_SECONDS = 1.0
 _DECIMALS = 40
 
 
@@ -43,10 +46,18 @@ def extract_answer(text: str, pattern: str) -> str | None:
 
 
 def announced(text: str, pattern: str) -> str | None:
-    """Return what follows the last match of `pattern`, None without a match."""
+    """Return what follows the last match of `pattern`, None without a match.
+
+    Raises:
+        UserError: The pattern is not a regular expression, or takes more than a second.
+    """
     end: int | None = None
-    for match in _compiled(pattern).finditer(text):
-        end = match.end()
+    try:
+        for match in _compiled(pattern).finditer(text, timeout=_SECONDS):
+            end = match.end()
+    except TimeoutError:
+        problem = f"{pattern!r} took more than {_SECONDS:g} s on a text of {len(text)} characters"
+        raise UserError("prompt.answer_pattern", problem, "write one without nested repetition") from None
     return None if end is None else text[end:]
 
 
@@ -66,8 +77,8 @@ def format_value(value: Fraction) -> str:
 
 
 @functools.lru_cache(maxsize=32)
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _compiled(pattern: str) -> regex.Pattern[str]:
     try:
-        return re.compile(pattern)
-    except re.error as error:
+        return regex.compile(pattern)
+    except regex.error as error:
         raise UserError("prompt.answer_pattern", f"{pattern!r} is no regular expression ({error})") from None

@@ -150,6 +150,8 @@ class Machine:
             self._fail(outcome)
             return
         try:
+            if outcome.result is None:
+                raise ToolError("the tool returned nothing")
             result = format_result(outcome.result, self._config.result_format)
             if not result:
                 raise ToolError("the result is empty")

@@ -18,14 +18,14 @@ STYLES = {"words": "", "call": "bold cyan", "result": "bold green", "failed": "r
 def show(event: Event) -> Styled:
     """Return an event as styled text; control characters of a model or a tool stay visible as escapes."""
     if isinstance(event, Text):
-        return Styled(_plain(event.text), STYLES["words"])
+        return Styled(printable(event.text), STYLES["words"])
     if isinstance(event, Call):
         again = f" (attempt {event.attempt})" if event.attempt > 1 else ""
-        return Styled(f"<{event.tool}>({_plain(event.raw_arguments)}){again}", STYLES["call"])
+        return Styled(f"<{event.tool}>({printable(event.raw_arguments)}){again}", STYLES["call"])
     if isinstance(event, Result):
         if event.outcome.ok:
-            return Styled(f"={_plain(event.text)}", STYLES["result"])
-        return Styled(f"[{event.outcome.status}: {_plain(event.outcome.detail)}]", STYLES["failed"])
+            return Styled(f"={printable(event.text)}", STYLES["result"])
+        return Styled(f"[{event.outcome.status}: {printable(event.outcome.detail)}]", STYLES["failed"])
     return Styled(f"  ({event.reason})\n", STYLES["stop"])
 
 
@@ -34,6 +34,6 @@ def printer(console: Console) -> Callable[[Event], None]:
     return lambda event: console.print(show(event), end="", soft_wrap=True, highlight=False, markup=False)
 
 
-def _plain(text: str) -> str:
+def printable(text: str) -> str:
     """Keep a terminal from being driven by what a model or a tool wrote."""
     return "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in text)

@@ -11,6 +11,7 @@ from toolken.config import Config
 from toolken.errors import UserError
 from toolken.evaluation.report import write_report
 from toolken.inference.engine import Answer, Engine
+from toolken.inference.trace import printable
 from toolken.model.base import BaseLM
 from toolken.model.head import ToolkenHead
 from toolken.recipes.measurement import build_report, measure_shift, sample_of, stage_records
@@ -142,7 +143,7 @@ def answer_samples(config: Config, *, base: BaseLM, head: ToolkenHead, tools: To
     with Engine(base, head, tools=tools, config=config.inference) as engine:
         answers = engine.answer(config.sample_questions)
     for answer in answers:
-        print(f"Q: {answer.question}\nA: {answer.text.strip()}", file=sys.stderr)
+        print(f"Q: {answer.question}\nA: {printable(answer.text.strip())}", file=sys.stderr)
         for call in sample_of(answer).calls:
-            print(f"   called {call}", file=sys.stderr)
+            print(f"   called {printable(call)}", file=sys.stderr)
     return answers
