@@ -222,3 +222,12 @@ def test_an_endless_tool_costs_its_time_limit_and_the_answer_goes_on() -> None:
     assert [call.outcome.status for call in answer.calls] == ["timeout"]
     assert answer.text and answer.calls[0].start is None
     assert torch.is_grad_enabled()
+
+
+def test_generation_settings_that_change_logits_are_named_and_not_applied(caplog: pytest.LogCaptureFixture) -> None:
+    base = tiny_base("llama")
+    Engine(base)
+    assert "not applied" not in caplog.text
+    base.model.generation_config.repetition_penalty = 1.2
+    Engine(base)
+    assert "not applied: repetition_penalty" in caplog.text

@@ -98,7 +98,7 @@ class Engine:
         self.prompt = _choose_prompt(prompt, head, base)
         records = head.info.tools if head is not None else []
         binding = bind(records, tools, allow=self.config.allow, deny=self.config.deny)
-        for note in binding.notes:
+        for note in [*binding.notes, *_unused_settings(base)]:
             LOG.warning(note)
         self.tools: dict[int, Tool] = binding.tools
         self._demonstrations = {
@@ -187,6 +187,14 @@ class Engine:
 
     def _execute(self, execution: Execution) -> Outcome:
         return self._executor.run(execution.tool, execution.arguments)
+
+
+def _unused_settings(base: BaseLM) -> list[str]:
+    """Return a note on settings by which `generate` of this base would change the logits; they are not applied here."""
+    settings = base.model.generation_config
+    neutral = {"repetition_penalty": 1.0, "no_repeat_ngram_size": 0, "num_beams": 1, "suppress_tokens": None}
+    found = [name for name, value in neutral.items() if getattr(settings, name, None) not in (None, value)]
+    return [f"the base's generation settings are not applied: {', '.join(found)}"] if found else []
 
 
 def _choose_prompt(prompt: Prompt | None, head: ToolkenHead | None, base: BaseLM) -> Prompt:
