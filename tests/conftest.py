@@ -7,10 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("WANDB_MODE", "offline")
+# Machines that run tests are shared: a slow example is no failure; what has a time limit says so in its test.
+settings.register_profile("shared", deadline=None)
+settings.load_profile("shared")
 # Converted models are keyed by the hash of their file, so tests that need a real base share the user's cache.
 USER_CACHE = Path(os.environ.get("TOOLKEN_CACHE") or Path.home() / ".cache" / "toolken")
 

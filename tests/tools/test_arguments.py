@@ -52,7 +52,7 @@ def test_every_case_gives_its_numbers_or_is_refused(case: dict[str, Any], read: 
         # the case writes an irrational root to 17 digits, which is the float itself
         expected = [float(value) if len(str(value)) > 30 else Fraction(value) for value in case["expect"]]
         assert read(case["text"], case["arity"]) == expected
-    assert time.process_time() - start < 0.1
+    assert time.process_time() - start < 1
 
 
 @pytest.mark.parametrize(
@@ -315,7 +315,7 @@ def read_anything(text: str, made: Any) -> None:
             assert "\n" not in str(error)
             continue
         assert json.dumps(values, default=str)
-    assert time.process_time() - start < 0.5
+    assert time.process_time() - start < 2
 
 
 @settings(max_examples=300, deadline=None)
