@@ -233,7 +233,7 @@ def test_importing_tools_does_not_import_torch() -> None:
 
 
 @pytest.mark.slow
-def test_thousands_of_calls_take_less_than_a_millisecond_each(executor: Executor) -> None:
+def test_thousands_of_calls_take_a_few_milliseconds_each_at_most(executor: Executor) -> None:
     start = time.monotonic()
     for number in range(3000):
         assert executor.run(ARITHMETIC["add"], {"a": number, "b": 1}).result == number + 1
