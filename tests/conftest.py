@@ -12,6 +12,8 @@ from hypothesis import settings
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("WANDB_MODE", "offline")
+# Tiny models gain nothing from threads, and lose much where cores are shared; set before torch is loaded.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Machines that run tests are shared: a slow example is no failure; what has a time limit says so in its test.
 settings.register_profile("shared", deadline=None)
 settings.load_profile("shared")

@@ -102,6 +102,7 @@ def test_a_users_own_tool_is_trained_from_ten_lines_and_called(tmp_path: Path, u
     for name in ("train.py", "infer.py"):
         shutil.copy(ROOT / name, tmp_path)
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "WANDB_MODE": "disabled"}
+    environment.pop("OMP_NUM_THREADS", None)
     environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
     done = subprocess.run(
         ["bash", "-ec", WALK_THROUGH], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=570
