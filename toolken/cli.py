@@ -11,9 +11,10 @@ import errno
 import json
 import logging
 import sys
+import warnings
 from collections.abc import Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from toolken.errors import UserError, did_you_mean
 from toolken.files import is_unicode
@@ -41,6 +42,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; return the exit status."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING, stream=sys.stderr)
+    logging.addLevelName(logging.WARNING, "warning")
+    warnings.showwarning = _show_warning
     try:
         if not arguments or arguments[0] in ("-h", "--help"):
             print(_help(), file=sys.stderr)
@@ -80,6 +83,18 @@ def _command(name: str) -> Command:  # type: ignore[type-arg]
     module, _, attribute = COMMANDS[name].partition(".")
     command: Command = getattr(import_module(f"toolken.commands.{module}"), attribute)  # type: ignore[type-arg]
     return command
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """Print a warning as one line, without the source line that Python adds."""
+    print(f"warning: {' '.join(str(message).split())}", file=sys.stderr)
 
 
 def _find(arguments: list[str]) -> tuple[str, list[str]]:

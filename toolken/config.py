@@ -64,8 +64,8 @@ class DataSection(Section):
     """Share of training rows that are held out when `validation` is empty."""
     exclude: list[str] = []
     """Sources whose questions must not be trained on, besides those of the validation rows."""
-    negatives: list[str] = []
-    """Sources of plain text or chat without calls, so that tools stay quiet in ordinary text."""
+    negatives: list[str] = ["generated"]
+    """Sources of plain text or chat without calls, so that tools stay quiet in ordinary text; `[]` for none."""
     unseen_text: list[str] = []
     """Sources of plain text on which false calls are reported, without rows that are trained on; empty: generated."""
     limit: int | None = Field(default=None, ge=1)

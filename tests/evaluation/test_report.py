@@ -176,4 +176,4 @@ def test_a_directory_without_numbers_is_the_users_error(tmp_path: Path) -> None:
 
 
 def test_a_large_context_shift_says_what_to_do() -> None:
-    assert "train with the prompt that inference uses" in ContextShift(value=0.68).verdict
+    assert "put two or three such answers into the prompt" in ContextShift(value=0.68).verdict

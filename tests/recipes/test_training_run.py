@@ -92,7 +92,9 @@ def test_law_10_a_killed_run_ends_with_the_bytes_of_an_undisturbed_one(base: Pat
     assert artefact(calm.directory) == artefact(resumed.directory)
 
 
-def test_law_8_added_tools_leave_the_rows_before_them_as_they_are(base: Path, tmp_path: Path) -> None:
+def test_law_8_added_tools_leave_the_rows_before_them_as_they_are(
+    base: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     few = tmp_path / "few.jsonl"
     first = tiny_config(base, tmp_path / "first")
     tools = tmp_path / "mine.py"
@@ -115,6 +117,22 @@ def test_law_8_added_tools_leave_the_rows_before_them_as_they_are(base: Path, tm
     )
     before = ToolkenHead.load(old.directory / "toolkens")
     after = ToolkenHead.load(new.directory / "toolkens")
+    capsys.readouterr()
+    other = train(
+        tiny_config(
+            base,
+            tmp_path / "third",
+            tools=f"{tools}:TOOLS",
+            init_from=old.directory / "toolkens",
+            data__train=[str(few)],
+            prompt__template="builtin:one-hop",
+        )
+    )
+    renewed = ToolkenHead.load(other.directory / "toolkens")
+    hashes = (renewed.info.prompt.hash[:12], before.info.prompt.hash[:12])
+    said = capsys.readouterr().err
+    assert hashes[0] != hashes[1] and all(found in said for found in hashes)
+    assert torch.equal(renewed.weight[:13], before.weight) and torch.equal(renewed.bias[:13], before.bias)
     assert after.names == (*before.names, "double")
     assert after.info.prompt == before.info.prompt  # no prompt was set: the artefact's own serves
     assert torch.equal(after.weight[:13], before.weight) and torch.equal(after.bias[:13], before.bias)

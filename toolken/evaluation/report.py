@@ -116,14 +116,14 @@ def _per_tool(report: RunReport) -> Markup:
         return Markup("")
     rows = []
     for tool in report.per_tool:
-        cells = []
-        for found in (tool.train, tool.validation):
-            cells += ["–"] * 3 if found is None else [_f1(found), _rate(found.precision), _rate(found.recall)]
+        found = tool.validation
+        cells = ["–"] * 3 if found is None else [_f1(found), _rate(found.precision), _rate(found.recall)]
+        cells.append("–" if tool.train is None else f"{tool.train.f1:.3f}")
         name = tool.tool if tool.trained else f"{tool.tool} (untrained, masked)"
         norm, bias = _number(tool.row_norm, "{:.3g}"), _number(tool.bias, "{:+.3g}")
-        rows.append([name, f"{tool.examples:,}", norm, bias, *cells])
-    rates = [f"{rate}, {split}" for split in ("train", "validation") for rate in ("F1", "precision", "recall")]
-    return _section("By tool", table(["tool", "examples", "row norm", "bias", *rates], rows))
+        rows.append([name, f"{tool.examples:,}", *cells, norm, bias])
+    header = ["tool", "examples", "F1", "precision", "recall", "F1, train", "row norm", "bias"]
+    return _section("By tool, on validation unless it says train", table(header, rows))
 
 
 def _samples(samples: list[Sample]) -> Markup:

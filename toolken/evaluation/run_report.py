@@ -120,8 +120,8 @@ class ContextShift(Part):
         """A sentence for people."""
         if self.value > self.threshold:
             return (
-                f"large (above {self.threshold:g}): rows are trained in a context that decoding rarely sees; "
-                "train with the prompt that inference uses"
+                f"large (above {self.threshold:g}): the base does not answer these questions the way the training "
+                "answers are written, so calls may be missed; put two or three such answers into the prompt template"
             )
         return f"small enough (at most {self.threshold:g}): training sees what decoding sees"
 

@@ -91,7 +91,7 @@ def _answers(engine: Engine, questions: Sequence[Question], *, start: int) -> It
     """Yield the lines in the order of the questions, each as soon as those before it are complete."""
     waiting: dict[int, str] = {}
     following = start
-    with tqdm(total=len(questions), initial=start, desc="answers", unit="question") as bar:
+    with tqdm(total=len(questions), initial=start, desc="answers", unit="question", disable=None) as bar:
         for place, answer in engine.completed([question.question for question in questions[start:]]):
             number = start + place
             waiting[number] = json.dumps(answer.as_dict(questions[number].id), ensure_ascii=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from toolken.config import CalibrationSection, Config
@@ -32,6 +33,8 @@ def recalibrate(config: Config, *, source: Path, output: Path, section: Calibrat
     shifted, found = calibrate_head(head, features, base=base, section=section)
     before, after = (measure_split(features, one, base=base) for one in (head, shifted))
     shifted.save(output)
+    changed = "unchanged" if shifted.bias.equal(head.bias) else "changed"
+    print(f"bias {changed}: F1 {before.detection.f1:.3f} -> {after.detection.f1:.3f}, in {output}", file=sys.stderr)
     return {
         "toolkens": str(output),
         "shift": found.shift,

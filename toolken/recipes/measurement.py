@@ -27,6 +27,7 @@ from toolken.evaluation.run_report import (
     ToolMetrics,
 )
 from toolken.inference.engine import Answer, Engine
+from toolken.metrics import Rate
 from toolken.model.base import BaseLM
 from toolken.model.head import ToolkenHead
 from toolken.recipes.preparation import Context, align_all
@@ -41,6 +42,12 @@ from toolken.training.solver import Solution
 
 SHIFT_QUESTIONS = 32
 """Validation questions that the base answers by itself to measure the context shift."""
+
+FLAT = 1e-3
+"""Relative fall of a held-out loss that is worth a wider grid."""
+
+FALSE_CALLS = 5
+"""False calls per 1,000 tokens of unseen plain text above which a run warns."""
 
 SHIFT_TOKENS = 96
 """Tokens of such an answer at most."""
@@ -82,7 +89,7 @@ def measure_shift(
     section = config.inference.model_copy(update={"max_new_tokens": SHIFT_TOKENS, "temperature": 0.0})
     with Engine(base, None, prompt=context.prompt, config=section) as engine:
         answers = engine.completed(questions)
-        bar = tqdm(answers, total=len(questions), desc="the base's own answers", unit="question")
+        bar = tqdm(answers, total=len(questions), desc="the base's own answers", unit="question", disable=None)
         texts = [
             Example(answer.question, answer.text, origin="the base's own answer")
             for _, answer in sorted(bar, key=lambda found: found[0])
@@ -121,7 +128,7 @@ def build_report(
             "validation calls": calls,
             "rows left out": len(left_out),
         },
-        facts={key: str(value) for key, value in training_record(solution, config).items() if key != "base"},
+        facts={key: _short(value) for key, value in training_record(solution, config).items() if key != "base"},
         splits={
             "train": _split_metrics(train, features.train, head, base=base),
             "validation": _split_metrics(validation, features.validation, head, base=base),
@@ -137,8 +144,12 @@ def build_report(
         l2=solution.l2,
         confusion=Confusion(labels=[*head.names, "a word"], matrix=confusion(validation, len(head.names)).tolist()),
         context_shift=shift,
-        warnings=warnings_of(head, solution, shift, grid=config.solver.l2_grid),
+        warnings=warnings_of(head, solution, shift, plain=false_calls(unseen), grid=config.solver.l2_grid),
     )
+
+
+def _short(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _tool_metrics(head: ToolkenHead, train: Decisions, validation: Decisions) -> list[ToolMetrics]:
@@ -166,20 +177,32 @@ def _loss_curve(solution: Solution) -> list[LossPoint]:
     return [LossPoint(step=at, train=loss) for at, loss in solution.curve]
 
 
+def _at_an_end(solution: Solution, grid: Sequence[float]) -> bool:
+    """Whether a prior beyond the grid would be clearly better: the held-out loss still falls at the end it lies at."""
+    tried = solution.cross_validation
+    if len(tried) < 2 or solution.l2 not in (max(grid), min(grid)):
+        return False
+    first, second = (tried[0], tried[1]) if solution.l2 == tried[0]["l2"] else (tried[-1], tried[-2])
+    return first["loss"] < (1 - FLAT) * second["loss"]
+
+
 def warnings_of(
-    head: ToolkenHead, solution: Solution, shift: ContextShift | None, *, grid: Sequence[float]
+    head: ToolkenHead, solution: Solution, shift: ContextShift | None, *, plain: Rate, grid: Sequence[float]
 ) -> list[str]:
     """Return what a reader of the numbers must know, one sentence each."""
     untrained = [record.name for record in head.info.tools if not record.trained]
     found = []
     if untrained:
         found.append(f"no training example calls {', '.join(f'<{name}>' for name in untrained)}: masked in decoding")
-    if solution.cross_validation and solution.l2 in (max(grid), min(grid)):
+    if _at_an_end(solution, grid):
         found.append(f"the best l2, {solution.l2:g}, lies at an end of solver.l2_grid: widen the grid")
     if not solution.log and not solution.converged:
         found.append("the solver stopped before its tolerance: raise solver.max_iterations or solver.l2")
     if not solution.log and not solution.convex:
         found.append("the base caps its logits, so the rows are a stationary point, not the one optimum")
+    if plain.n and 1000 * plain.value > FALSE_CALLS:
+        calls = f"{1000 * plain.value:.0f} false calls per 1,000 tokens of plain text"
+        found.append(f"{calls}: add text like that of your users to data.negatives (`generated` has some)")
     if shift is not None and shift.value > shift.threshold:
         found.append(f"context shift {shift.value:.2f}: {shift.verdict}")
     for line in found:

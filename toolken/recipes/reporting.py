@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from toolken.evaluation.run_report import RunReport, ToolMetrics
 from toolken.inference.engine import Answer
 from toolken.model.head import ToolkenHead
@@ -76,8 +78,8 @@ def _rates(tool: ToolMetrics) -> list[float | None]:
     return found
 
 
-def headline(report: RunReport) -> str:
-    """Return the rates of a run, one split a line, with n and intervals."""
+def headline(report: RunReport, *, directory: Path) -> str:
+    """Return the rates of a run, one split a line, with n and intervals, and what to do next."""
     lines = []
     for name, split in report.splits.items():
         low, high = split.detection.f1_interval
@@ -90,4 +92,6 @@ def headline(report: RunReport) -> str:
         lines.append(f"unseen plain text: {1000 * plain.value:.2f} false calls per 1,000 tokens (n={plain.n})")
     if report.context_shift is not None:
         lines.append(f"context shift: {report.context_shift.value:.3f} standard deviations")
+    lines.append(f"report: {directory / 'report.html'}")
+    lines.append(f'next: python infer.py --toolkens {directory / "toolkens"} --question "..."')
     return "\n".join(lines)

@@ -106,7 +106,8 @@ def make_head(
 ) -> ToolkenHead:
     """Put the solution and everything that an artefact says about itself into a head, not yet calibrated.
 
-    New rows of an artefact `old` are merged into it, so that it keeps its rows, its prompt and the history of both.
+    New rows of an artefact `old` are merged into it, so that it keeps its rows and the history of both. The prompt is
+    the one that the new rows were trained after; where that is another than the old one, a warning names both.
     """
     counts = Counter(call.tool for row in splits.train for call in row.calls)
     records = [
@@ -128,7 +129,16 @@ def make_head(
         data=data,
     )
     head = ToolkenHead(solution.weight[known:], solution.bias[known:], info)
-    return head if old is None else old.merge(head)
+    if old is None:
+        return head
+    if old.info.prompt.hash != info.prompt.hash:
+        print(
+            f"warning: the prompt is now {info.prompt.hash[:12]}; {', '.join(f'<{name}>' for name in old.names)} were "
+            f"trained after {old.info.prompt.hash[:12]} and may be called less well",
+            file=sys.stderr,
+        )
+    renewed = old.info.model_copy(update={"prompt": info.prompt})
+    return ToolkenHead(old.weight, old.bias, renewed).merge(head)
 
 
 def training_record(solution: Solution, config: Config) -> dict[str, JsonValue]:

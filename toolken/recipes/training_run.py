@@ -115,7 +115,7 @@ def train(config: Config) -> Run:
             result = result_record(run, report, seconds=stages.seconds)
             track(tracker, report, answers, run=run, splits=splits, head=head)
         run.finish(result)
-        print(headline(report), file=sys.stderr)
+        print(headline(report, directory=run.path), file=sys.stderr)
         return Run(run.path, result)
 
 

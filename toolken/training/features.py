@@ -114,7 +114,9 @@ def _fill(
     forward = Forward(base, section)
     tokens = sum(len(encoded[i].ids) for number in missing for i in shards[number])
     started, announced = time.monotonic(), not progress
-    with tqdm(total=tokens, desc=f"features {label}", unit="tok", disable=not progress or not missing) as bar:
+    with tqdm(
+        total=tokens, desc=f"features {label}", unit="tok", disable=None if progress and missing else True
+    ) as bar:
         for number in missing:
             parts = []
             for batch in forward.batches(encoded, shards[number]):

@@ -81,7 +81,7 @@ def choose_l2(
     splits = [_Split(data, fold == number, mean) for number in range(folds)]
     scales: dict[int, Preconditioner] = {}
     records: list[dict[str, float]] = []
-    with tqdm(total=len(grid) * folds, desc="l2", unit="fit", disable=not progress, leave=False) as bar:
+    with tqdm(total=len(grid) * folds, desc="l2", unit="fit", disable=None if progress else True, leave=False) as bar:
         for l2 in grid:
             scores = []
             for split in splits:

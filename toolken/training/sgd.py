@@ -62,7 +62,7 @@ def train_adam(
     order = torch.Generator().manual_seed(section.seed)
     log: list[dict[str, float]] = []
     best, kept = (-1.0, -math.inf), rows.detach().clone()
-    for epoch in trange(section.epochs, desc="adam", unit="epoch", disable=not progress, file=sys.stderr):
+    for epoch in trange(section.epochs, desc="adam", unit="epoch", disable=None if progress else True, file=sys.stderr):
         shuffled = torch.randperm(len(steps), generator=order).tolist()
         loss = _epoch(optimiser, rows, [steps[number] for number in shuffled], transform)
         record = {"epoch": epoch + 1, "train/loss": loss}
