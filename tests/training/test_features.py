@@ -2,16 +2,18 @@
 
 import errno
 import os
+import re
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
-from tests.tiny import FAMILIES, Family, tiny_model, tiny_tokenizer
+from tests.tiny import FAMILIES, Family, tiny_base, tiny_model, tiny_tokenizer
 from toolken.config import FeaturesSection
 from toolken.data.align import Encoded
 from toolken.errors import UserError
@@ -265,3 +267,13 @@ def test_select_keeps_columns_together() -> None:
     part = one.select(one.toolken >= 0)
     assert part.example.tolist() == part.base_lse.tolist() == [0, 2] and part.toolken.tolist() == [0, 1]
     assert torch.equal(part.hidden, torch.eye(3)[[0, 2]]) and len(part) == 2
+
+
+def test_the_expected_time_is_told_where_no_bar_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    base = tiny_base("llama")
+    rows = [Encoded((1,), tuple(range(5, 55)), (3,), (9,), (-1,)) for _ in range(400)]
+    start = time.monotonic()
+    extract(base, rows, section=FeaturesSection(cache=tmp_path), label="told")
+    taken = time.monotonic() - start
+    (told,) = re.findall(r"features told: about (\d+) s for 20,000 tokens", capsys.readouterr().err)
+    assert int(told) <= 10 * taken + 10

@@ -113,7 +113,7 @@ def _fill(
     """Compute and store the shards that are missing."""
     forward = Forward(base, section)
     tokens = sum(len(encoded[i].ids) for number in missing for i in shards[number])
-    started, announced = time.monotonic(), not progress
+    started, announced, done = time.monotonic(), not progress, 0
     with tqdm(
         total=tokens, desc=f"features {label}", unit="tok", disable=None if progress and missing else True
     ) as bar:
@@ -121,9 +121,11 @@ def _fill(
             parts = []
             for batch in forward.batches(encoded, shards[number]):
                 parts.append(forward.run(encoded, batch))
-                bar.update(sum(len(encoded[i].ids) for i in batch))
+                read = sum(len(encoded[i].ids) for i in batch)
+                bar.update(read)
+                done += read  # a bar that is not shown does not count
                 if not announced:
-                    expected = (time.monotonic() - started) * tokens / max(bar.n, 1)
+                    expected = (time.monotonic() - started) * tokens / done
                     tqdm.write(f"features {label}: about {expected:.0f} s for {tokens:,} tokens", file=sys.stderr)
                     announced = True
             columns = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
