@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.tiny import FAMILIES, Family, tiny_base, tiny_model, tiny_tokenizer
+from tests.tiny import FAMILIES, Family, tiny_model, tiny_tokenizer
 from toolken.config import FeaturesSection
 from toolken.data.align import Encoded
 from toolken.errors import UserError
