@@ -43,14 +43,14 @@ from toolken.training.solver import Solution
 SHIFT_QUESTIONS = 32
 """Validation questions that the base answers by itself to measure the context shift."""
 
+SHIFT_TOKENS = 96
+"""Tokens of such an answer at most."""
+
 FLAT = 1e-3
 """Relative fall of a held-out loss that is worth a wider grid."""
 
 FALSE_CALLS = 5
 """False calls per 1,000 tokens of unseen plain text above which a run warns."""
-
-SHIFT_TOKENS = 96
-"""Tokens of such an answer at most."""
 
 
 def mean_loss(features: Features, weight: Tensor, bias: Tensor, *, base: BaseLM) -> float | None:

@@ -88,10 +88,11 @@ def fit(
 
 
 def frozen_rows(old: ToolkenHead | None) -> Frozen | None:
-    """Return the rows of an artefact that new rows are solved beside; they come first in the head."""
+    """Return the rows of an artefact that new rows are solved beside; masked ones are not in decoding, nor here."""
     if old is None:
         return None
-    return Frozen(old.weight, old.bias, torch.arange(len(old.names)))
+    rows = old.trained.nonzero().squeeze(1)
+    return Frozen(old.weight[rows], old.bias[rows], rows)
 
 
 def make_head(
