@@ -22,6 +22,7 @@ LAYERS = [
     {"evaluation"},
     {"run_directory", "stages", "tracking"},
     {"recipes"},
+    {"bench"},
     {"commands"},
     {"cli", "__init__"},
 ]
