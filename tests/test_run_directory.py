@@ -136,7 +136,7 @@ def test_a_live_run_of_another_process_holds_the_folder_and_a_kill_releases_it(t
     with subprocess.Popen([sys.executable, "-c", HOLDER, str(tmp_path)], stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == "held\n"
-        with pytest.raises(UserError, match=f"process {other.pid} on .* is running in it"):
+        with pytest.raises(UserError, match=rf"process {other.pid} on .*, since 20\d\d-.* is at work on it"):
             RunDirectory(config(tmp_path))
         other.send_signal(signal.SIGKILL)
         other.wait()

@@ -11,14 +11,19 @@ import errno
 import json
 import math
 import os
+import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from toolken.errors import UserError
 
 TEMPORARY = ".partial-"
 """Prefix of half-written files; what a killed process leaves behind may be deleted."""
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""What a disk, a quota or a limit on file sizes says when there is no room."""
+ELSEWHERE = "free some space, or name a place on another disk"
 
 
 def check_output(path: Path) -> None:
@@ -67,8 +72,40 @@ def read_text(path: Path, fix: str) -> str:
         raise UserError(str(path), f"cannot be read ({error.strerror})", fix) from error
 
 
-def write_bytes(path: Path, content: bytes) -> None:
-    """Replace `path` by `content`, all or nothing."""
+@contextmanager
+def room_for(path: Path, size: int | None = None, *, fix: str = ELSEWHERE) -> Iterator[None]:
+    """Say in one line which place has no room left, when that happens in the block.
+
+    Args:
+        path: The file that is written.
+        size: Bytes that it takes, where that is known.
+        fix: What to do about it.
+
+    Raises:
+        UserError: The disk or a quota is full.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        need = f"{size:,} bytes are to be written" if size is not None else "more is to be written"
+        free = shutil.disk_usage(path.parent).free
+        raise UserError(str(path), f"{error.strerror}: {need}, {free:,} are free", fix) from error
+
+
+def write_bytes(path: Path, content: bytes, *, fix: str = ELSEWHERE) -> None:
+    """Replace `path` by `content`, all or nothing.
+
+    Raises:
+        UserError: There is no room for it; `fix` is what the message advises.
+        OSError: It cannot be written for another reason.
+    """
+    with room_for(path, len(content), fix=fix):
+        _replace(path, content)
+
+
+def _replace(path: Path, content: bytes) -> None:
     _refuse_special(path)
     descriptor, name = tempfile.mkstemp(prefix=TEMPORARY, dir=path.parent)
     try:
@@ -84,6 +121,12 @@ def write_bytes(path: Path, content: bytes) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def sweep(folder: Path) -> None:
+    """Delete what killed processes left half-written in a folder that nobody else writes to now."""
+    for left in folder.glob(f"{TEMPORARY}*"):
+        left.unlink(missing_ok=True)
 
 
 def write_text(path: Path, text: str) -> None:

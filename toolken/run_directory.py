@@ -15,21 +15,20 @@ import hashlib
 import json
 import os
 import re
-import socket
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 
-from filelock import FileLock, Timeout
-
 from toolken.config import Config
 from toolken.errors import UserError
-from toolken.files import TEMPORARY, read_text, write_json, write_text
+from toolken.files import read_text, sweep, write_json, write_text
+from toolken.locks import Lock
 from toolken.settings.loading import dump_config
 from toolken.settings.yaml_files import parse_yaml
 
 _IGNORED = ("name", "out", "tracking", "features.cache")
-_OWN_FILES = (".lock", ".lock.owner")
+_LOCK = ".lock"
+_FOLDERS = ("toolkens", "plots", "tables")
 
 
 def identity(config: Config) -> str:
@@ -60,7 +59,7 @@ class RunDirectory:
         """
         self.path = config.out or default_directory(config)
         _create(self.path)
-        self._lock = _acquire(self.path)
+        self._lock = lock_run(self.path)
         try:
             self.resumed = self._enter(config)
             self.result = self._stored_result()
@@ -90,7 +89,6 @@ class RunDirectory:
 
     def close(self) -> None:
         """Release the lock; the folder stays."""
-        (self.path / ".lock.owner").unlink(missing_ok=True)
         self._lock.release()
 
     def __enter__(self) -> RunDirectory:
@@ -103,12 +101,11 @@ class RunDirectory:
 
     def _enter(self, config: Config) -> bool:
         """Compare with the settings that are there, or write them; return whether some were there."""
+        for folder in (self.path, *(self.path / name for name in _FOLDERS)):
+            sweep(folder)
         entries = {entry.name for entry in self.path.iterdir()}
-        for name in entries:
-            if name.startswith(TEMPORARY):
-                (self.path / name).unlink(missing_ok=True)
         if self.config_file.name not in entries:
-            foreign = sorted(name for name in entries if name not in _OWN_FILES and not name.startswith(TEMPORARY))
+            foreign = sorted(name for name in entries if name != _LOCK)
             if foreign:
                 problem = (
                     f"is no run directory, yet holds files ({', '.join(foreign[:3])}{', ...' * (len(foreign) > 3)})"
@@ -136,6 +133,15 @@ class RunDirectory:
         except (OSError, ValueError):
             return None
         return stored if isinstance(stored, dict) else None
+
+
+def lock_run(path: Path) -> Lock:
+    """Lock the folder of a run for whoever is about to write into it.
+
+    Raises:
+        UserError: A live process holds it.
+    """
+    return Lock(path / _LOCK, where=path, fix="give another `--out`")
 
 
 def differences(config_file: Path, config: Config) -> list[str]:
@@ -185,21 +191,3 @@ def _create(path: Path) -> None:
         ) from None
     if not os.access(path, os.W_OK | os.X_OK):
         raise UserError(str(path), "cannot be written to", "give a folder you can write to with `--out`")
-
-
-def _acquire(path: Path) -> FileLock:
-    lock = FileLock(path / ".lock")
-    owner = path / ".lock.owner"
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        try:
-            holder = json.loads(owner.read_text(encoding="utf-8"))
-            known = f"process {holder['pid']} on {holder['host']}"
-        except (OSError, ValueError, KeyError, TypeError):
-            known = "another process"
-        raise UserError(
-            str(path), f"{known} is running in it", "wait for it, stop it, or give another `--out`"
-        ) from None
-    write_json(owner, {"pid": os.getpid(), "host": socket.gethostname()})
-    return lock

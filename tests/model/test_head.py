@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -142,20 +143,31 @@ def test_damage_is_refused_in_one_line(
     assert "\n" not in str(caught.value)
 
 
-def test_a_save_that_is_cut_short_never_passes_for_a_whole_one(
-    base: BaseLM, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("rename", "found"), [(1, "old"), (2, "old"), (3, "new")])
+def test_a_save_that_is_cut_short_leaves_the_old_pair_or_the_new_one(
+    base: BaseLM, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rename: int, found: str
 ) -> None:
-    """The rows are new and the JSON is old: the hash in the JSON tells."""
-    head_of(base, ["gcd"]).save(tmp_path)
+    heads = {"old": head_of(base, ["gcd"]), "new": head_of(base, ["gcd", "add"], seed=1)}
+    heads["old"].save(tmp_path / "cut")
+    heads["new"].save(tmp_path / "whole")
+    replace, renames = os.replace, []
 
-    def killed(*_: object) -> None:
-        raise KeyboardInterrupt
+    def killed(source: Path, target: Path) -> None:
+        renames.append(target)
+        if len(renames) == rename:
+            raise KeyboardInterrupt
+        replace(source, target)
 
-    monkeypatch.setattr("toolken.model.head.write_text", killed)
-    with pytest.raises(KeyboardInterrupt):
-        head_of(base, ["gcd"], seed=1).save(tmp_path)
-    with pytest.raises(UserError, match="not the file that toolkens.json beside it was written for"):
-        ToolkenHead.load(tmp_path)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(os, "replace", killed)
+        heads["new"].save(tmp_path / "cut")
+    left = ToolkenHead.load(tmp_path / "cut")
+    assert left.names == heads[found].names and left.weight.equal(heads[found].weight)
+    for name in ("new", "old", "new"):
+        heads[name].save(tmp_path / "cut")
+        assert ToolkenHead.load(tmp_path / "cut").names == heads[name].names
+    files = [{file.name: file.read_bytes() for file in (tmp_path / at).iterdir()} for at in ("cut", "whole")]
+    assert files[0] == files[1]
 
 
 def test_row_operations_keep_the_bytes_of_other_rows(base: BaseLM) -> None:

@@ -6,7 +6,9 @@ the fix. Nothing in it is ever imported or evaluated: a tool's reference is a na
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
@@ -15,11 +17,14 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, m
 
 from toolken.data.prompts import Prompt
 from toolken.errors import UserError
-from toolken.files import is_unicode, read_text
+from toolken.files import is_unicode, read_text, sweep, write_bytes, write_text
 from toolken.model.base import BaseLM
 from toolken.tools.tool import Tool
 
 INFO = "toolkens.json"
+NEXT = "toolkens.next.json"
+"""The JSON of rows that are being saved; it takes the other one's place right after the rows have."""
+WEIGHTS = "toolkens.safetensors"
 FORMAT_VERSION = 1
 
 
@@ -196,7 +201,7 @@ def read_info(directory: Path) -> HeadInfo:
     Raises:
         UserError: It is missing, no JSON, of another format version, or has unknown, missing or bad fields.
     """
-    path = directory / INFO
+    path = directory / (NEXT if _was_cut_off(directory) else INFO)
     fix = "copy the artefact again, or train it again"
     text = read_text(path, "name the folder that holds toolkens.json")
     try:
@@ -220,6 +225,37 @@ def read_info(directory: Path) -> HeadInfo:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
         raise UserError(f"{path} ({place})", first["msg"].removeprefix("Value error, "), fix) from error
+
+
+def save_files(directory: Path, weights: bytes, info: HeadInfo) -> None:
+    """Replace both files of an artefact so that, whenever the process is killed, the old pair or the new one is read.
+
+    Raises:
+        UserError: The disk is full; the old pair is still there.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    sweep(directory)
+    described = info.model_copy(update={"weights_sha256": hashlib.sha256(weights).hexdigest()})
+    if _was_cut_off(directory):
+        os.replace(directory / NEXT, directory / INFO)
+    write_text(directory / NEXT, described.model_dump_json(indent=2) + "\n")
+    try:
+        write_bytes(directory / WEIGHTS, weights)
+    except UserError:
+        (directory / NEXT).unlink(missing_ok=True)
+        raise
+    os.replace(directory / NEXT, directory / INFO)
+
+
+def _was_cut_off(directory: Path) -> bool:
+    """Whether a save was killed between its two files: the rows are those of the JSON that waits to be renamed."""
+    try:
+        waiting = json.loads((directory / NEXT).read_bytes())
+        weights = (directory / WEIGHTS).read_bytes()
+    except (OSError, ValueError, RecursionError):
+        return False
+    digest = hashlib.sha256(weights).hexdigest()
+    return isinstance(waiting, dict) and waiting.get("weights_sha256") == digest
 
 
 def check_base(info: HeadInfo, base: BaseLM, where: str) -> None:

@@ -20,11 +20,8 @@ from safetensors.torch import save as save_tensors
 from torch import Tensor
 
 from toolken.errors import UserError, did_you_mean
-from toolken.files import write_bytes, write_text
-from toolken.model.artefact import INFO, BiasParts, HeadInfo, ToolRecord, check_base, read_info
+from toolken.model.artefact import INFO, WEIGHTS, BiasParts, HeadInfo, ToolRecord, check_base, read_info, save_files
 from toolken.model.base import BaseLM
-
-WEIGHTS = "toolkens.safetensors"
 
 
 class ToolkenHead:
@@ -78,13 +75,9 @@ class ToolkenHead:
         return base.transform(hidden.float() @ weight.T) + bias
 
     def save(self, directory: Path | str) -> Path:
-        """Write the two files; each is replaced as a whole, and the JSON, written last, holds the hash of the other."""
+        """Write the two files; a process that is killed meanwhile leaves the old pair or the new one."""
         folder = Path(directory)
-        folder.mkdir(parents=True, exist_ok=True)
-        content = save_tensors({"weight": self.weight.cpu(), "bias": self.bias.cpu()})
-        info = self.info.model_copy(update={"weights_sha256": hashlib.sha256(content).hexdigest()})
-        write_bytes(folder / WEIGHTS, content)
-        write_text(folder / INFO, info.model_dump_json(indent=2) + "\n")
+        save_files(folder, save_tensors({"weight": self.weight.cpu(), "bias": self.bias.cpu()}), self.info)
         return folder
 
     @classmethod

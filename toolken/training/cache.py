@@ -12,7 +12,8 @@ import hashlib
 import json
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
@@ -29,6 +30,8 @@ from toolken.model.sources import cache_folder
 
 FORMAT = 1
 """Raised whenever the same inputs would give other numbers."""
+FULL_DISK = "free some space or set features.cache to another disk"
+"""What to do about it."""
 STALE_SECONDS = 24 * 3600
 """Age above which temporary files of killed runs are swept away."""
 
@@ -100,7 +103,7 @@ class ShardCache:
             raise UserError(
                 str(self.directory),
                 f"features take {size / 1e6:,.0f} MB, {free / 1e6:,.0f} MB are free",
-                "free some space or set features.cache to another disk",
+                FULL_DISK,
             )
 
     def finish(self, shards: int, label: str) -> None:
@@ -109,9 +112,19 @@ class ShardCache:
         if not self.manifest.exists():
             self._replace(self.manifest, json.dumps(content).encode())
 
+    @contextmanager
+    def kept(self, shards: int, label: str) -> Iterator[None]:
+        """Note on an interruption how many of so many shards are there to go on from."""
+        try:
+            yield
+        except KeyboardInterrupt as stop:
+            there = sum(self.path(number).is_file() for number in range(shards))
+            stop.add_note(f"{there} of {shards} shards of features {label} are kept")
+            raise
+
     def _replace(self, path: Path, content: bytes) -> None:
         try:
-            write_bytes(path, content)
+            write_bytes(path, content, fix=FULL_DISK)
         except OSError as error:
             raise self._unwritable(error) from error
 
@@ -119,5 +132,5 @@ class ShardCache:
         return UserError(
             str(self.directory),
             f"cannot be written: {error.strerror or error}",
-            "free some space or set features.cache to another disk",
+            "free some space or set features.cache to a folder that you can write to",
         )

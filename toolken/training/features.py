@@ -94,7 +94,8 @@ def extract(
         _announce(encoded, size=size, label=label, place=f"{cache.directory}", missing=len(missing), of=len(shards))
     if missing:
         cache.reserve(size * len(missing) // len(shards))
-    _fill(base, encoded, cache, shards=shards, missing=missing, section=section, progress=progress, label=label)
+    with cache.kept(len(shards), label):
+        _fill(base, encoded, cache, shards=shards, missing=missing, section=section, progress=progress, label=label)
     cache.finish(len(shards), label)
     return _assemble(base, encoded, cache, shards)
 
