@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -85,57 +87,92 @@ def extract(
         UserError: A text that is longer than the base's context, memory or disk that does not suffice, hidden states
             that are not finite.
     """
-    check(base, encoded)
-    shards = plan_shards(encoded, section)
-    cache = ShardCache(section.cache, cache_key(base.fingerprint, str(base.device.type), encoded, section))
-    size = sum(len(e.index) for e in encoded) * (base.hidden_size * base.dtype.itemsize + 28)
-    missing = [number for number in range(len(shards)) if not cache.has(number, _rows(encoded, shards[number]))]
+    cache, shards, missing, size = plan(base, encoded, section)
     if progress:
         _announce(encoded, size=size, label=label, place=f"{cache.directory}", missing=len(missing), of=len(shards))
     if missing:
         cache.reserve(size * len(missing) // len(shards))
-    with cache.kept(len(shards), label):
-        _fill(base, encoded, cache, shards=shards, missing=missing, section=section, progress=progress, label=label)
+    tokens = sum(len(encoded[i].ids) for number in missing for i in shards[number])
+    with cache.kept(len(shards), label), meter(label, tokens, shown=progress and bool(missing)) as read:
+        forward = Forward(base, section)
+        for number in missing:
+            cache.write(number, compute(base, forward, encoded, shard=shards[number], read=read))
     cache.finish(len(shards), label)
     return _assemble(base, encoded, cache, shards)
 
 
-def _fill(
+class Plan(NamedTuple):
+    """Where features lie, and which of them are to be computed.
+
+    Attributes:
+        cache: The shards that are there, and room for the others.
+        shards: The examples of every shard.
+        missing: Numbers of the shards that are not there.
+        size: Bytes of all shards.
+    """
+
+    cache: ShardCache
+    shards: list[list[int]]
+    missing: list[int]
+    size: int
+
+
+def plan(base: BaseLM, encoded: Sequence[Encoded], section: FeaturesSection) -> Plan:
+    """Return how examples are cut into shards, and which are missing.
+
+    Raises:
+        UserError: A text that is longer than the base's context, or a cache that cannot be written.
+    """
+    check(base, encoded)
+    shards = plan_shards(encoded, section)
+    cache = ShardCache(section.cache, cache_key(base.fingerprint, str(base.device.type), encoded, section))
+    missing = [number for number in range(len(shards)) if not cache.has(number, rows_of(encoded, shards[number]))]
+    size = sum(len(e.index) for e in encoded) * (base.hidden_size * base.dtype.itemsize + 28)
+    return Plan(cache, shards, missing, size)
+
+
+@contextmanager
+def meter(label: str, tokens: int, *, shown: bool) -> Iterator[Callable[[int], None]]:
+    """Hand out a function that is told of tokens read; it moves a bar and tells once how long all of them take."""
+    started, announced, done = time.monotonic(), not shown, 0
+    with tqdm(total=tokens, desc=f"features {label}", unit="tok", disable=None if shown else True) as bar:
+
+        def read(count: int) -> None:
+            nonlocal announced, done
+            bar.update(count)
+            done += count  # a bar that is not shown does not count
+            if not announced:
+                expected = (time.monotonic() - started) * tokens / done
+                tqdm.write(f"features {label}: about {expected:.0f} s for {tokens:,} tokens", file=sys.stderr)
+                announced = True
+
+        yield read
+
+
+def compute(
     base: BaseLM,
+    forward: Forward,
     encoded: Sequence[Encoded],
-    cache: ShardCache,
     *,
-    shards: list[list[int]],
-    missing: list[int],
-    section: FeaturesSection,
-    progress: bool,
-    label: str,
-) -> None:
-    """Compute and store the shards that are missing."""
-    forward = Forward(base, section)
-    tokens = sum(len(encoded[i].ids) for number in missing for i in shards[number])
-    started, announced, done = time.monotonic(), not progress, 0
-    with tqdm(
-        total=tokens, desc=f"features {label}", unit="tok", disable=None if progress and missing else True
-    ) as bar:
-        for number in missing:
-            parts = []
-            for batch in forward.batches(encoded, shards[number]):
-                parts.append(forward.run(encoded, batch))
-                read = sum(len(encoded[i].ids) for i in batch)
-                bar.update(read)
-                done += read  # a bar that is not shown does not count
-                if not announced:
-                    expected = (time.monotonic() - started) * tokens / done
-                    tqdm.write(f"features {label}: about {expected:.0f} s for {tokens:,} tokens", file=sys.stderr)
-                    announced = True
-            columns = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
-            if not bool(torch.isfinite(columns["base_lse"]).all()):
-                raise UserError(base.name, "hidden states that are not finite", "set base.dtype to float32 or bfloat16")
-            cache.write(number, columns)
+    shard: list[int],
+    read: Callable[[int], None],
+) -> dict[str, Tensor]:
+    """Return the columns of a shard; `read` is told of the tokens of every batch.
+
+    Raises:
+        UserError: Memory does not suffice, or hidden states are not finite.
+    """
+    parts = []
+    for batch in forward.batches(encoded, shard):
+        parts.append(forward.run(encoded, batch))
+        read(sum(len(encoded[i].ids) for i in batch))
+    columns = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
+    if not bool(torch.isfinite(columns["base_lse"]).all()):
+        raise UserError(base.name, "hidden states that are not finite", "set base.dtype to float32 or bfloat16")
+    return columns
 
 
-def _rows(encoded: Sequence[Encoded], shard: list[int]) -> int:
+def rows_of(encoded: Sequence[Encoded], shard: list[int]) -> int:
     """Return how many positions a shard holds."""
     return sum(len(encoded[i].index) for i in shard)
 
