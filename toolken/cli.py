@@ -1,8 +1,8 @@
 """The command line: `toolken COMMAND [--key value ...]`.
 
 A command's last line on stdout is one JSON object; everything else goes to stderr. Bad input ends with one line and
-status 2, Ctrl-C with status 130 and a word on how to go on, also while libraries are still being loaded: a command's
-module is imported when it is asked for.
+status 2. Ctrl-C and SIGTERM end with status 130 and 143, and one line that says what is kept and which command goes on,
+also while libraries are still being loaded: a command's module is imported when it is asked for.
 """
 
 from __future__ import annotations
@@ -10,19 +10,34 @@ from __future__ import annotations
 import errno
 import json
 import logging
+import shlex
+import signal
 import sys
+import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING, TextIO
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from toolken.errors import UserError, did_you_mean
-from toolken.files import is_unicode
+from toolken.files import FULL, is_unicode
 
 if TYPE_CHECKING:
     from toolken.commands.command import Command
 
-DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
+DISK = (*FULL, errno.EROFS)
+
+
+class Ending(NamedTuple):
+    """How a signal is called, and the exit status of a process that it ended."""
+
+    name: str
+    status: int
+
+
+STATUS = {int(signal.SIGINT): Ending("Ctrl-C", 130), int(signal.SIGTERM): Ending("SIGTERM", 143)}
 COMMANDS = {
     "train": "runs.TRAIN",
     "infer": "runs.INFER",
@@ -38,32 +53,84 @@ COMMANDS = {
 }
 
 
+class Stopped(KeyboardInterrupt):
+    """Ctrl-C, or a polite request to end (SIGTERM), on its way up; notes on it say what is kept."""
+
+    def __init__(self, number: int = signal.SIGINT) -> None:
+        super().__init__()
+        self.number = number
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; return the exit status."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING, stream=sys.stderr)
     logging.addLevelName(logging.WARNING, "warning")
     warnings.showwarning = _show_warning
-    try:
-        if not arguments or arguments[0] in ("-h", "--help"):
-            print(_help(), file=sys.stderr)
-            return 0 if arguments else 2
-        _check_unicode(arguments)
-        name, rest = _find(arguments)
-        result = _command(name)(rest, prog=f"toolken {name}")
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except OSError as error:
-        if error.filename is None and error.errno not in DISK:
-            raise
-        print(f"error: {_file_problem(error)}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("interrupted; the same command goes on where this one stopped", file=sys.stderr)
-        return 130
+    with _stoppable():
+        try:
+            return _run(arguments)
+        except UserError as error:
+            print(f"error: {error}", file=sys.stderr)
+            return 2
+        except OSError as error:
+            if error.filename is None and error.errno not in DISK:
+                raise
+            print(f"error: {_file_problem(error)}", file=sys.stderr)
+            return 2
+        except KeyboardInterrupt as stop:
+            return _say_stopped(stop, arguments)
+
+
+def _run(arguments: list[str]) -> int:
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(_help(), file=sys.stderr)
+        return 0 if arguments else 2
+    _check_unicode(arguments)
+    name, rest = _find(arguments)
+    result = _command(name)(rest, prog=f"toolken {name}")
     print(json.dumps(result, ensure_ascii=False), flush=True)
     return 0
+
+
+@contextmanager
+def _stoppable() -> Iterator[None]:
+    """Let both signals that ask a process to end unwind it, so that it closes what it has open."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, frame: object) -> None:
+        raise Stopped(number)
+
+    before = {number: signal.getsignal(number) for number in STATUS}
+    for number, handler in before.items():
+        if handler not in (signal.SIG_IGN, None):  # a job in the background of a shell ignores Ctrl-C
+            signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            if handler is not None:
+                signal.signal(number, handler)
+
+
+def _say_stopped(stop: KeyboardInterrupt, arguments: list[str]) -> int:
+    """Say in one line what is kept and which command goes on; return the exit status."""
+    if threading.current_thread() is threading.main_thread():
+        for again in STATUS:  # whoever is impatient must not cut this line short
+            signal.signal(again, signal.SIG_IGN)
+    number = stop.number if isinstance(stop, Stopped) else int(signal.SIGINT)
+    kept = "; ".join(getattr(stop, "__notes__", [])) or "what was complete is kept"
+    print(f"stopped by {STATUS[number].name}; {kept}; to go on: {_command_line(arguments)}", file=sys.stderr)
+    return STATUS[number].status
+
+
+def _command_line(arguments: list[str]) -> str:
+    """Return what was typed."""
+    if Path(sys.argv[0]).suffix == ".py" and sys.argv[1:] == arguments[1:]:
+        return shlex.join(["python", *sys.argv])
+    return shlex.join(["toolken", *arguments])
 
 
 def _check_unicode(arguments: list[str]) -> None:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, TextIO
 from urllib.parse import urlsplit
 
 from toolken.config import Config, TrackingSection
-from toolken.files import jsonable, write_json, write_text
+from toolken.files import jsonable, room_for, write_json, write_text
 
 if TYPE_CHECKING:
     from wandb import Run
@@ -131,7 +131,8 @@ class Tracker:
 
     def finish(self, exit_code: int = 0) -> None:
         """Close the files and the W&B run; afterwards nothing more is recorded."""
-        self._file.close()
+        with contextlib.suppress(OSError):  # only what a write has failed at, and said so, is still to be written
+            self._file.close()
         with self._boundary("finish") as run:
             self._run = None
             if run is not None:
@@ -149,8 +150,9 @@ class Tracker:
 
     def _write(self, record: Mapping[str, object]) -> None:
         line = json.dumps({**record, "time": round(time.time(), 3)}, ensure_ascii=False, allow_nan=False)
-        self._file.write(line + "\n")
-        self._file.flush()
+        with room_for(self.directory / "metrics.jsonl", len(line) + 1):
+            self._file.write(line + "\n")
+            self._file.flush()
 
     @contextlib.contextmanager
     def _boundary(self, what: str) -> Iterator[Run | None]:

@@ -13,6 +13,7 @@ from toolken.config import Config
 from toolken.data.questions import read_questions
 from toolken.errors import UserError
 from toolken.evaluation.scoring import score_file
+from toolken.files import check_output, write_json
 from toolken.recipes.folds_run import cross_validate
 
 
@@ -27,6 +28,8 @@ class EvalArguments(Config):
     """`round2`: equal after rounding to two decimals. `relative`: within 0.1 %. `auto`: by the kind of file."""
     partial: bool = False
     """Score the answers that are there although some questions have none."""
+    output: Path | None = None
+    """JSON file that the result is written to, beside being printed."""
     folds: int = Field(default=0, ge=0)
     """Cross-validate over training rows with so many folds."""
     methods: list[str] = ["convex", "adam:1e-4", "adam:1e-3"]
@@ -34,14 +37,27 @@ class EvalArguments(Config):
 
 
 def evaluate(arguments: EvalArguments) -> dict[str, object]:
-    """Score answers or cross-validate, whichever the flags ask for."""
-    if arguments.answers is not None:
-        if arguments.gold is None:
-            raise UserError("--gold", "is missing", "name the benchmark file that the questions came from")
-        rule = None if arguments.rule == "auto" else arguments.rule
-        score = score_file(arguments.answers, read_questions(arguments.gold), rule=rule, partial=arguments.partial)
-        print(score, file=sys.stderr)
-        return score.as_dict()
+    """Score answers or cross-validate, whichever the flags ask for; the file is written once all is known."""
+    if arguments.output is not None:
+        check_output(arguments.output)
+        if arguments.answers is not None and arguments.output.exists() and arguments.output.samefile(arguments.answers):
+            raise UserError(f"--output {arguments.output}", "is the file of the answers", "name another file")
+    result = _score(arguments, arguments.answers) if arguments.answers is not None else _cross_validate(arguments)
+    if arguments.output is not None:
+        write_json(arguments.output, result)
+    return result
+
+
+def _score(arguments: EvalArguments, answers: Path) -> dict[str, object]:
+    if arguments.gold is None:
+        raise UserError("--gold", "is missing", "name the benchmark file that the questions came from")
+    rule = None if arguments.rule == "auto" else arguments.rule
+    score = score_file(answers, read_questions(arguments.gold), rule=rule, partial=arguments.partial)
+    print(score, file=sys.stderr)
+    return score.as_dict()
+
+
+def _cross_validate(arguments: EvalArguments) -> dict[str, object]:
     if arguments.folds < 2:
         raise UserError(
             "eval", "nothing to evaluate", "give `--answers` and `--gold`, or `--folds 5` with a `--config`"

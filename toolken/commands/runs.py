@@ -14,7 +14,7 @@ from toolken.data.rows import parse_source
 from toolken.errors import UserError
 from toolken.files import check_output
 from toolken.inference.trace import printable, printer
-from toolken.recipes.answering_run import answer_to_file, load_engine
+from toolken.recipes.answering_run import Loaded, answer_to_file, hold_output, load_engine
 from toolken.recipes.training_run import train
 
 
@@ -53,15 +53,19 @@ def run_infer(arguments: InferArguments) -> dict[str, object]:
         _check_output(arguments.output, arguments.input or "")
     if arguments.question is not None and not arguments.question.strip():
         raise UserError("--question", "is empty", "ask something")
-    loaded = load_engine(arguments.toolkens, tools=arguments.tools, base=arguments.base, inference=arguments.inference)
     if arguments.output is not None and questions:
-        return answer_to_file(loaded, questions, arguments.output)
-    with loaded.engine as engine:
+        with hold_output(arguments.output):
+            return answer_to_file(_load(arguments), questions, arguments.output)
+    with _load(arguments).engine as engine:
         watch = printer(Console(stderr=True)) if arguments.trace else None
         ((_, answer),) = engine.completed([arguments.question or ""], watch=watch)
     if not arguments.trace:
         print(printable(answer.text.strip()), file=sys.stderr)
     return answer.as_dict(0)
+
+
+def _load(arguments: InferArguments) -> Loaded:
+    return load_engine(arguments.toolkens, tools=arguments.tools, base=arguments.base, inference=arguments.inference)
 
 
 def _check_output(output: Path, source: str) -> None:

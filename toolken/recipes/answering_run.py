@@ -1,7 +1,8 @@
 """`infer`: from an artefact and questions to answers, one JSON line each.
 
 An output file is written beside its final name and renamed when it is complete. What a killed run has answered is kept
-in that part file and not answered again, as long as artefact, base, questions and settings are the same.
+in that part file and not answered again, as long as artefact, base, questions and settings are the same. One process at
+a time writes an output.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,7 +22,9 @@ from tqdm import tqdm
 from toolken.config import BaseSection, InferenceSection
 from toolken.data.questions import Question
 from toolken.errors import UserError
+from toolken.files import room_for
 from toolken.inference.engine import Engine
+from toolken.locks import held
 from toolken.model.artefact import HeadInfo, read_info
 from toolken.model.base import BaseLM
 from toolken.model.head import ToolkenHead
@@ -64,18 +68,30 @@ def _recorded_base(info: HeadInfo, where: str) -> BaseSection:
         raise UserError(where, problem, "copy the artefact again, or train it again") from error
 
 
+def hold_output(output: Path) -> AbstractContextManager[None]:
+    """Hold an output file for the `with` block; another process that writes it is refused, or refuses us."""
+    return held(output.with_name(f".{output.name}.lock"), where=output, fix="name another file with `--output`")
+
+
 def answer_to_file(loaded: Loaded, questions: Sequence[Question], output: Path) -> dict[str, object]:
-    """Answer every question and write one line each, in the order of the questions; return a summary."""
+    """Answer every question and write one line each, in the order of the questions; return a summary.
+
+    Whoever calls this holds the output (`hold_output`).
+    """
     part = part_file(loaded, questions, output)
     output.parent.mkdir(parents=True, exist_ok=True)
     done = _complete_lines(part)
     if done:
         print(f"{output}: {len(done)} of {len(questions)} answers are there already", file=sys.stderr)
-    with part.open("a", encoding="utf-8") as handle, loaded.engine:
-        for line in _answers(loaded.engine, questions, start=len(done)):
-            handle.write(line + "\n")
-            handle.flush()
-            done.append(line)
+    try:
+        with room_for(part), part.open("a", encoding="utf-8") as handle, loaded.engine:
+            for line in _answers(loaded.engine, questions, start=len(done)):
+                handle.write(line + "\n")
+                handle.flush()
+                done.append(line)
+    except KeyboardInterrupt as stop:
+        stop.add_note(f"{len(done)} of {len(questions)} answers are kept")
+        raise
     part.replace(output)
     return _summary(output, [json.loads(line) for line in done])
 
