@@ -11,7 +11,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 # Lowest first. A module may import its own layer and those before it.
 LAYERS = [
-    {"errors", "metrics", "files", "locks"},
+    {"errors", "metrics", "files", "hub", "locks"},
     {"config"},
     {"settings"},
     {"tools"},

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
+import urllib.error
 import zipfile
+from email.message import Message
 from pathlib import Path
 
 import pytest
 import torch
 
+from toolken import hub
 from toolken.errors import UserError
 from toolken.model import sources
 from toolken.model.base import BaseLM
@@ -21,10 +25,34 @@ def test_a_hub_id_keeps_its_revision() -> None:
     assert (source.path, source.revision) == ("owner/name", "abc")
 
 
-def test_a_hub_id_without_a_network_is_one_line() -> None:
-    with pytest.raises(UserError, match="owner/no-such-model: the base cannot be loaded: .*check the name") as caught:
+def test_a_hub_id_without_a_network_is_one_line_at_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fix = "connect to it once, or set base.name to a local directory, a .gguf file or `embedded`"
+    with pytest.raises(UserError) as caught:
         BaseLM.load("owner/no-such-model")
-    assert "\n" not in str(caught.value)
+    missing = "and the model is not in the local cache"
+    assert str(caught.value) == f"owner/no-such-model: HF_HUB_OFFLINE is set, {missing}; {fix}"
+    monkeypatch.setattr(hub.constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(hub.constants, "ENDPOINT", "http://127.0.0.1:9")
+    for key in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(key, raising=False)
+    began = time.monotonic()
+    with pytest.raises(UserError) as caught:
+        BaseLM.load("owner/no-such-model")
+    assert time.monotonic() - began < 10, "the hub's client retries for most of a minute"
+    silence = "http://127.0.0.1:9 cannot be reached (Connection refused)"
+    assert str(caught.value) == f"owner/no-such-model: {silence}, {missing}; {fix}"
+    assert "Retry" not in capsys.readouterr().err
+
+
+def test_a_hub_that_answers_with_an_error_is_no_missing_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    def answer(request: object, timeout: float) -> None:
+        raise urllib.error.HTTPError("http://hub", 405, "not allowed", Message(), None)
+
+    monkeypatch.setattr(hub.constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(hub.urllib.request, "urlopen", answer)
+    assert hub.hub_silence() == ""
 
 
 def test_local_names_that_lead_nowhere_are_refused(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from huggingface_hub import snapshot_download
 from safetensors import SafetensorError
 from transformers import (
     AutoModelForCausalLM,
@@ -23,6 +24,7 @@ from transformers import (
 )
 
 from toolken.errors import UserError
+from toolken.hub import hub_silence
 from toolken.model.sources import Source, resolve
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -105,14 +107,38 @@ def _quantization(kind: str, compute: torch.dtype) -> BitsAndBytesConfig:
 
 def _from_pretrained(source: Source, arguments: dict[str, Any]) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """Load both parts; whatever the library cannot find or build becomes one line."""
+    place: dict[str, Any] = {"revision": source.revision, "local_files_only": bool(source.offline)}
+    part = "its tokenizer"
     try:
-        tokenizer = AutoTokenizer.from_pretrained(source.path, revision=source.revision, trust_remote_code=False)
-        model = AutoModelForCausalLM.from_pretrained(
-            source.path, revision=source.revision, trust_remote_code=False, **arguments
-        )
+        tokenizer = AutoTokenizer.from_pretrained(source.path, trust_remote_code=False, **place)
+        part = "the base"
+        model = AutoModelForCausalLM.from_pretrained(source.path, trust_remote_code=False, **place, **arguments)
     except (OSError, ValueError, ImportError, RuntimeError, KeyError, SafetensorError) as error:
-        raise UserError(source.name, f"the base cannot be loaded: {_first_line(error)}", source.fix) from error
+        raise _unloadable(source, part, error) from error
     return model, tokenizer
+
+
+def _unloadable(source: Source, part: str, error: BaseException) -> UserError:
+    """Say which setting or file let the library down, and what to do about it."""
+    reason = _first_line(error)
+    if out_of_memory(error):
+        fix = "use a smaller base, a smaller base.dtype, or base.quantization"
+        return UserError(source.name, f"out of memory while the base was loaded: {reason}", fix)
+    if isinstance(error, SafetensorError):
+        fix = "copy or download them again"
+        return UserError(source.name, f"its weights are damaged or cut off: {reason}", fix)
+    if source.offline and isinstance(error, OSError):
+        return UserError(source.name, f"{source.offline}, and the model is not in the local cache", source.fix)
+    if "device_map" in reason:
+        return UserError("base.device_map", reason, "use auto, or leave it out")
+    return UserError(source.name, f"{part} cannot be loaded: {reason}", source.fix)
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Return whether torch ran out of memory, of a GPU or of the machine."""
+    if isinstance(error, (torch.OutOfMemoryError, MemoryError)):
+        return True
+    return isinstance(error, RuntimeError) and ("not enough memory" in str(error) or "out of memory" in str(error))
 
 
 def _with_adapter(model: PreTrainedModel, adapter: str) -> PreTrainedModel:
@@ -120,6 +146,7 @@ def _with_adapter(model: PreTrainedModel, adapter: str) -> PreTrainedModel:
     from peft import PeftModel
 
     folder = Path(adapter)
+    place = adapter if folder.exists() else _hub_adapter(adapter)
     if folder.exists() and not (folder / "adapter_model.safetensors").exists():
         raise UserError(
             adapter,
@@ -129,7 +156,7 @@ def _with_adapter(model: PreTrainedModel, adapter: str) -> PreTrainedModel:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # peft reads names that transformers is about to drop
-            adapted = PeftModel.from_pretrained(model, adapter, is_trainable=False, autocast_adapter_dtype=False)
+            adapted = PeftModel.from_pretrained(model, place, is_trainable=False, autocast_adapter_dtype=False)
     except (OSError, ValueError, RuntimeError, KeyError, SafetensorError) as error:
         raise UserError(
             adapter, f"the adapter cannot be applied: {_first_line(error)}", "check base.adapter"
@@ -138,6 +165,20 @@ def _with_adapter(model: PreTrainedModel, adapter: str) -> PreTrainedModel:
         raise UserError(adapter, "it is a prompt-tuning adapter, which adds no weights to layers", "use a LoRA adapter")
     inner: PreTrainedModel = adapted.get_base_model()
     return inner
+
+
+def _hub_adapter(adapter: str) -> str:
+    """Return where PEFT finds an adapter of the hub: in the local cache where there is no network."""
+    if adapter.startswith(("/", ".", "~")):
+        raise UserError(adapter, "there is no such directory", "check base.adapter")
+    offline = hub_silence()
+    if not offline:
+        return adapter
+    try:
+        return snapshot_download(adapter, local_files_only=True)
+    except (OSError, ValueError) as error:
+        problem = f"there is no such directory, {offline}, and no adapter of that name is in the local cache"
+        raise UserError(adapter, problem, "check base.adapter, or connect to the hub once") from error
 
 
 def _first_line(error: BaseException) -> str:

