@@ -151,3 +151,36 @@ def test_the_result_is_strict_json(tmp_path: Path) -> None:
         raise ValueError(name)
 
     assert json.loads((tmp_path / "result.json").read_text(), parse_constant=refuse) == {"f1": 0.5, "nothing": None}
+
+
+@pytest.mark.parametrize("existing", [False, True])
+def test_a_run_that_is_refused_early_leaves_nothing_and_its_folder_takes_the_mended_settings(
+    tmp_path: Path, existing: bool
+) -> None:
+    folder = tmp_path / "a" / "b"
+    if existing:
+        folder.mkdir(parents=True)
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(UserError, match="no such base"), RunDirectory(config(folder)) as run:
+        (run.path / "metrics.jsonl").write_text("{}\n")
+        (run.path / "wandb").mkdir()
+        (run.path / "wandb" / "run").write_text("")
+        raise UserError("base.name", "no such base")
+    assert sorted(tmp_path.rglob("*")) == before
+    with RunDirectory(config(folder, "--solver.l2", "1e-5")) as run:
+        assert not run.resumed
+
+
+def test_what_a_refused_run_has_worked_out_stays(tmp_path: Path) -> None:
+    for name in ("toolkens", "features"):
+        folder = tmp_path / name
+        with pytest.raises(UserError), RunDirectory(config(folder)) as run:
+            (run.path / name).mkdir()
+            raise UserError("disk", "full")
+        assert sorted(path.name for path in folder.iterdir()) == ["config.yaml", name]
+    with pytest.raises(ZeroDivisionError), RunDirectory(config(tmp_path / "crash")):
+        raise ZeroDivisionError
+    assert (tmp_path / "crash" / "config.yaml").is_file()
+    with pytest.raises(UserError), RunDirectory(config(tmp_path / "crash")):
+        raise UserError("base.name", "no such base")
+    assert (tmp_path / "crash" / "config.yaml").is_file(), "it was there before"

@@ -2,7 +2,8 @@
 
 Invariant: every file in it belongs to the settings in `config.yaml`. The same settings resume, or find the stored
 result; other settings are refused with the keys that differ. While a run is alive it holds a lock that the operating
-system releases with the process, however it dies.
+system releases with the process, however it dies. A run that is refused (`UserError`) before it has anything to keep
+leaves nothing: the command can be given again with the setting mended and the same folder.
 
 Which settings make a run "the same": all but those that cannot change a number in the result: `name`, `out`,
 `tracking`, and where features are cached. The result is written last, so that its existence proves that everything
@@ -15,7 +16,9 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping
+import shutil
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -29,6 +32,7 @@ from toolken.settings.yaml_files import parse_yaml
 _IGNORED = ("name", "out", "tracking", "features.cache")
 _LOCK = ".lock"
 _FOLDERS = ("toolkens", "plots", "tables")
+_BEGINNING = ("metrics.jsonl", "wandb-id.txt", "wandb", "config.yaml")
 
 
 def identity(config: Config) -> str:
@@ -58,7 +62,7 @@ class RunDirectory:
             UserError: It cannot be written, belongs to other settings or to no run at all, or another run holds it.
         """
         self.path = config.out or default_directory(config)
-        _create(self.path)
+        self._made = _create(self.path)
         self._lock = lock_run(self.path)
         try:
             self.resumed = self._enter(config)
@@ -97,6 +101,10 @@ class RunDirectory:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if isinstance(error, UserError) and not self.resumed and _only_begun(self.path):
+            _empty(self.path)
+            self.close()
+            _remove_empty(self._made)
         self.close()
 
     def _enter(self, config: Config) -> bool:
@@ -180,7 +188,29 @@ def _short(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _create(path: Path) -> None:
+def _only_begun(folder: Path) -> bool:
+    """Return whether a folder holds nothing but what a run begins with, and no feature, row or result."""
+    return all(entry.name in (*_BEGINNING, _LOCK) for entry in folder.iterdir())
+
+
+def _empty(folder: Path) -> None:
+    """Remove what a run begins with."""
+    for name in _BEGINNING:
+        if (folder / name).is_dir():
+            shutil.rmtree(folder / name, ignore_errors=True)
+        else:
+            (folder / name).unlink(missing_ok=True)
+
+
+def _remove_empty(folders: Sequence[Path]) -> None:
+    with suppress(OSError):
+        for folder in folders:
+            folder.rmdir()
+
+
+def _create(path: Path) -> list[Path]:
+    """Make a folder and those above it; return the ones that were not there, the innermost first."""
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     try:
         path.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
@@ -191,3 +221,4 @@ def _create(path: Path) -> None:
         ) from None
     if not os.access(path, os.W_OK | os.X_OK):
         raise UserError(str(path), "cannot be written to", "give a folder you can write to with `--out`")
+    return missing
