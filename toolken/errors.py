@@ -10,9 +10,15 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+_PART = 1000
+_KNOWN = 60
+_CLOSE = 0.5
+
 
 class UserError(Exception):
     """Bad configuration, data or artefact.
+
+    The line is safe to print: what a file or a flag holds is shortened, and cannot drive a terminal.
 
     Args:
         where: File, line, key or argument at fault.
@@ -24,8 +30,8 @@ class UserError(Exception):
         self.where = where
         self.problem = problem
         self.fix = fix
-        line = f"{where}: {problem}" + (f"; {fix}" if fix else "")
-        super().__init__(" ".join(line.split()))
+        line = f"{_shown(where)}: {_shown(problem)}" + (f"; {_shown(fix)}" if fix else "")
+        super().__init__(line)
 
 
 class ToolError(Exception):
@@ -33,7 +39,26 @@ class ToolError(Exception):
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return "did you mean `x`?" for the closest known name, or the list of known names."""
+    """Return "did you mean `x`?" for the closest known name, the first of equally close ones; or the known names."""
     names = list(known)
-    close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    return f"did you mean `{close[0]}`?" if close else f"known: {', '.join(names)}"
+    matcher = difflib.SequenceMatcher()
+    matcher.set_seq2(name)
+
+    def likeness(candidate: str) -> float:
+        matcher.set_seq1(candidate)
+        if matcher.real_quick_ratio() < _CLOSE or matcher.quick_ratio() < _CLOSE:
+            return 0.0
+        return matcher.ratio()
+
+    closest = max(names, key=likeness, default="")
+    if names and likeness(closest) >= _CLOSE:
+        return f"did you mean `{closest}`?"
+    return f"known: {', '.join(names[:_KNOWN])}" + (f" and {len(names) - _KNOWN} more" if len(names) > _KNOWN else "")
+
+
+def _shown(text: str) -> str:
+    """Return a text on one line: control characters as escapes, what is too long without its middle."""
+    if len(text) > _PART:
+        text = f"{text[: _PART // 2]} ... {text[-_PART // 2 :]}"
+    line = " ".join(text.split())
+    return line if line.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)

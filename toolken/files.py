@@ -12,6 +12,7 @@ import json
 import math
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -39,6 +40,23 @@ def check_output(path: Path) -> None:
     except OSError as error:
         fix = "name a file in a folder that you can write to"
         raise UserError(str(path), f"cannot be written: {error.strerror}", fix) from error
+
+
+def check_input(path: Path, limit: int) -> None:
+    """Refuse a device or a pipe, which could be read without end, and a file larger than what belongs there.
+
+    Raises:
+        UserError: It is there and no ordinary file, or holds more than `limit` bytes.
+    """
+    try:
+        status = path.stat()
+    except OSError:
+        return  # reading it says why
+    if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
+        raise UserError(str(path), "it is no ordinary file", "copy the file itself there")
+    if stat.S_ISREG(status.st_mode) and status.st_size > limit:
+        problem = f"{status.st_size:,} bytes are more than the {limit:,} that belong there"
+        raise UserError(str(path), problem, "copy it again, or make it again")
 
 
 def _refuse_special(path: Path) -> None:

@@ -38,6 +38,8 @@ def test_without_anything_the_settings_are_the_defaults() -> None:
         (["--data.train", "a.json", "--data.train", "b.json"], "data.train", ["a.json", "b.json"]),
         (["--data.train=['a.json', 'b.json']"], "data.train", ["a.json", "b.json"]),
         (["--data.train=[ab].json"], "data.train", ["[ab].json"]),
+        (["--data.train=[no, 2020-01-01]"], "data.train", ["no", "2020-01-01"]),
+        (["--data.train=[!!bool x]"], "data.train", ["[!!bool x]"]),
         (["--data.train"], "data.train", []),
         (["--solver.l2_grid=[1e-3, 1e-4]"], "solver.l2_grid", [1e-3, 1e-4]),
         (["--solver.l2-grid", "1e-3", "1e-4"], "solver.l2_grid", [1e-3, 1e-4]),
@@ -128,7 +130,12 @@ def test_the_resolved_settings_read_back_equal(tmp_path: Path) -> None:
         ("a:\n\t- b\n", (":2", "not valid YAML")),
         ("- a\n- b\n", ("list where a mapping belongs",)),
         ("name: !!python/object/apply:os.system [true]\n", (":1", "not valid YAML")),
-        ("name: &a [*a]\n", ("`name`",)),
+        ("name: &a [*a]\n", (":1", "an alias holds itself")),
+        ("name: !!int ''\n", (":1", "the tag", "no place in settings")),
+        ('name: "\\ud800"\n', ("half of a surrogate pair",)),
+        ("name: " + "[" * 2000, ("nested too deep",)),
+        ("data:\n  train: [" + "a," * 20_000 + "]\n", ("more than 20,000 values",)),
+        ("# " + "x" * 2**18, ("longer than 262,144 bytes",)),
     ],
 )
 def test_a_file_that_is_wrong_is_refused_with_line_key_and_what_is_valid(
@@ -145,6 +152,7 @@ def test_a_file_that_is_wrong_is_refused_with_line_key_and_what_is_valid(
     ("flags", "parts"),
     [
         (["--solver.l22", "1"], ("--solver.l22", "unknown flag", "`--solver.l2`")),
+        (["--solver.l3", "1"], ("--solver.l3", "unknown flag", "`--solver.l2`")),
         (["--l2=1"], ("`--solver.l2`",)),
         (["--solver", "1"], ("section", "solver.l2")),
         (["--solver.folds", "1"], ("--solver.folds", "greater than or equal to 2")),
@@ -171,7 +179,9 @@ def test_a_flag_that_is_wrong_is_refused_by_name(flags: list[str], parts: tuple[
 
 def test_a_missing_file_names_those_that_are_there(tmp_path: Path) -> None:
     write(tmp_path, "", "funcqa.yaml")
-    assert "funcqa.yaml" in refusal("--config", tmp_path / "funcaq.yaml")
+    write(tmp_path, "", ".hidden.yaml")
+    message = refusal("--config", tmp_path / "funcaq.yaml")
+    assert "funcqa.yaml" in message and "hidden" not in message
 
 
 def test_a_wrong_value_of_an_overridden_key_is_judged_by_what_wins(tmp_path: Path) -> None:

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.tools.calls import read_numbers
 from toolken.errors import ToolError
-from toolken.tools.arguments import parse_arguments, parse_numbers
+from toolken.tools.arguments import parse_arguments
 from toolken.tools.arithmetic import ARITHMETIC
 from toolken.tools.exact import MAX_BITS, Number, exact_power, exact_sqrt
 
@@ -193,7 +194,7 @@ def results(name: str, text: str) -> Iterator[Fraction]:
         assert "can be read" in str(error)
         for arity in range(2, text.count(",") + 2):
             try:
-                yield Fraction(made(*parse_numbers(text, arity)))
+                yield Fraction(made(*read_numbers(text, arity)))
             except ToolError as unread:
                 assert "can be read" in str(unread)
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.tools.calls import read_numbers
 from toolken.errors import ToolError
-from toolken.tools.arguments import parse_numbers
 from toolken.tools.constrain import may_continue
 from toolken.tools.splitting import closing_bracket
 
@@ -84,7 +84,7 @@ def test_whatever_is_let_through_is_read_but_for_sizes_and_thousands(text: str) 
     if not may_continue("", text) or closing_bracket(text) is None:
         return
     try:
-        parse_numbers(text, None)
+        read_numbers(text, None)
     except ToolError as error:
         reasons = (
             "can be read",

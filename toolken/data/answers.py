@@ -8,6 +8,7 @@ only ever read, never evaluated. The pattern may come with an artefact, so its s
 from __future__ import annotations
 
 import functools
+import math
 import re
 from fractions import Fraction
 
@@ -19,6 +20,9 @@ from toolken.errors import UserError
 _TEXT_LIMIT = 200
 _SECONDS = 1.0
 _DECIMALS = 40
+_PATTERN_LIMIT = 1000
+_REPEATS = 10_000
+_COUNT = re.compile(r"\{\s*([0-9]+)")
 
 
 def extract_answer(text: str, pattern: str) -> str | None:
@@ -78,7 +82,12 @@ def format_value(value: Fraction) -> str:
 
 @functools.lru_cache(maxsize=32)
 def _compiled(pattern: str) -> regex.Pattern[str]:
+    """Compile a pattern; nested counts such as `(a{1000}){1000}` would unfold to gigabytes."""
+    counts = [count[:9] for count in _COUNT.findall(pattern[:_PATTERN_LIMIT])]
+    if len(pattern) > _PATTERN_LIMIT or math.prod(max(1, int(count)) for count in counts) > _REPEATS:
+        problem = f"{pattern!r} is longer than {_PATTERN_LIMIT} characters or repeats more than {_REPEATS} times"
+        raise UserError("prompt.answer_pattern", problem, "write a short one, such as `The answer is`")
     try:
         return regex.compile(pattern)
-    except regex.error as error:
+    except (regex.error, RecursionError, OverflowError, ValueError) as error:
         raise UserError("prompt.answer_pattern", f"{pattern!r} is no regular expression ({error})") from None

@@ -42,9 +42,12 @@ def _fill(template: str, row: Mapping[str, object], where: str) -> str:
         place = int(match[1])
         if not 1 <= place <= len(numbers):
             raise UserError(where, f"no number for {match[0]} in `enhanced_v`", "give one value for each place")
-        return number_text(numbers[place - 1])
+        number = numbers[place - 1]
+        if isinstance(number, bool) or not isinstance(number, (int, float, str)):
+            raise UserError(where, f"{match[0]} in `enhanced_v` is {type(number).__name__}", "write a number or a word")
+        return number_text(number)
 
-    return re.sub(r"\{v_(\d+)\}", value, template)
+    return re.sub(r"\{v_([0-9]{1,9})\}", value, template)
 
 
 def _gold(row: Mapping[str, object]) -> str | None:

@@ -7,6 +7,7 @@ misaligned is refused with the row's place, never guessed.
 
 from __future__ import annotations
 
+import bisect
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +21,8 @@ Row = Mapping[str, object]
 Tools = Sequence[str] | None
 
 _CALL = re.compile(r"^<([^<>]+)>\((.*)\)\s*=\s*(.+?)\s*(?:<eoe>)?$", re.DOTALL)
-_DIALOGUE = re.compile(r"^\s*(?:Q|Question):(.*?)\n\s*(?:A|Answer):", re.DOTALL)
+# the line break next to the answer is enough: others in front of it are stripped from the question
+_DIALOGUE = re.compile(r"^\s*(?:Q|Question):(.*?)\n[^\S\n]*(?:A|Answer):", re.DOTALL)
 FORMS = "`question` and `answer`, `text`, `messages`, or one of these with `calls`"
 
 
@@ -110,14 +112,33 @@ def read_chat(row: Row, where: str, tools: Tools) -> Example:
 
 
 def _places(answer: str, results: Sequence[str]) -> list[tuple[int, ...]]:
-    """Return every way to place the results in order as whole words or numbers; two ways are enough to know."""
-    ways: list[tuple[int, ...]] = [()]
-    for number, result in enumerate(results):
-        found = [match.start() for match in re.finditer(re.escape(result), answer)]
-        whole = [at for at in found if not cuts_number(answer, at, at + len(result))]
-        after = [(way, way[-1] + len(results[number - 1]) if way else 0) for way in ways]
-        ways = [(*way, at) for way, end in after for at in whole if at >= end]
-    return ways
+    """Return the ways to place the results in order as whole words or numbers: none, the only one, or two of them.
+
+    Placed as early and as late as possible, each result stands in its first and its last possible place; so there is
+    one way if, and only if, both agree.
+    """
+    whole = {
+        result: [
+            match.start()
+            for match in re.finditer(re.escape(result), answer)
+            if not cuts_number(answer, match.start(), match.end())
+        ]
+        for result in results
+    }
+    early, end = [], 0
+    for result in results:
+        place = bisect.bisect_left(whole[result], end)
+        if place == len(whole[result]):
+            return []
+        early.append(whole[result][place])
+        end = early[-1] + len(result)
+    late, start = [], len(answer)
+    for result in reversed(results):
+        place = bisect.bisect_right(whole[result], start - len(result))
+        late.append(whole[result][place - 1])
+        start = late[-1]
+    late.reverse()
+    return [tuple(early)] if early == late else [tuple(early), tuple(late)]
 
 
 def read_published(row: Row, where: str, tools: Tools) -> Example:

@@ -17,10 +17,12 @@ from typing import NamedTuple
 
 from toolken.errors import UserError
 from toolken.files import is_unicode, read_text
+from toolken.tools.strict_json import parse_json_at
 
 HUB = "hub:"
 CHECK_NAME = "check the name and `data.root`"
-_SLICE = re.compile(r"^(?P<name>.*)\[(?P<start>-?\d*):(?P<stop>-?\d*)\]$", re.DOTALL)
+# more digits than any file has rows
+_SLICE = re.compile(r"^(?P<name>.*)\[(?P<start>-?[0-9]{0,15}):(?P<stop>-?[0-9]{0,15})\]$", re.DOTALL)
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -62,10 +64,11 @@ def find_files(pattern: str, root: Path) -> list[Path]:
     places = [Path(path.anchor)] if path.is_absolute() else list(dict.fromkeys([root, Path(".")]))
     relative = str(path.relative_to(path.anchor)) if path.is_absolute() else pattern
     for place in places:
-        if any(mark in pattern for mark in "*?"):
-            found = sorted(file for file in place.glob(relative) if file.is_file())
-        else:
-            found = [place / relative] if (place / relative).is_file() else []
+        try:
+            named = place.glob(relative) if any(mark in pattern for mark in "*?") else [place / relative]
+            found = sorted(file for file in named if file.is_file())
+        except (ValueError, NotImplementedError, OSError) as error:
+            raise UserError(f"data source {pattern}", f"no valid name or pattern ({error})", CHECK_NAME) from error
         if found:
             return found
     looked = " or ".join(str(place.resolve()) for place in places)
@@ -75,7 +78,7 @@ def find_files(pattern: str, root: Path) -> list[Path]:
 def _parse(text: str, where: str, at: int = 0) -> tuple[object, int]:
     """Parse one JSON value that starts at a character; return it and where it ends."""
     try:
-        value, end = json.JSONDecoder().raw_decode(text, at)
+        value, end = parse_json_at(text, at)
     except json.JSONDecodeError as error:
         path = where.rpartition(":")[0]
         first = int(where.rpartition(":")[2])
@@ -83,7 +86,7 @@ def _parse(text: str, where: str, at: int = 0) -> tuple[object, int]:
         raise UserError(
             f"{path}:{line}", f"not valid JSON: {error.msg} (column {error.colno})", "mend the line"
         ) from None
-    except (RecursionError, ValueError) as error:
+    except ValueError as error:
         raise UserError(where, f"cannot be read as JSON ({error})", "mend the line") from None
     if _SURROGATE.search(text, at, end) and not is_unicode(value):
         raise UserError(where, "a text holds half of a surrogate pair (\\ud800 to \\udfff)", "write whole characters")

@@ -11,14 +11,14 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
 from toolken.data.prompts import Prompt
 from toolken.errors import UserError
-from toolken.files import is_unicode, read_text, sweep, write_bytes, write_text
+from toolken.files import check_input, is_unicode, read_text, sweep, write_bytes, write_text
 from toolken.model.base import BaseLM
+from toolken.tools.strict_json import parse_json
 from toolken.tools.tool import Tool
 
 INFO = "toolkens.json"
@@ -26,6 +26,8 @@ NEXT = "toolkens.next.json"
 """The JSON of rows that are being saved; it takes the other one's place right after the rows have."""
 WEIGHTS = "toolkens.safetensors"
 FORMAT_VERSION = 1
+_MAX_INFO = 2**30
+_MAX_WEIGHTS = 2**34
 
 
 class Record(BaseModel):
@@ -203,12 +205,13 @@ def read_info(directory: Path) -> HeadInfo:
     """
     path = directory / (NEXT if _was_cut_off(directory) else INFO)
     fix = "copy the artefact again, or train it again"
+    check_input(path, _MAX_INFO)
     text = read_text(path, "name the folder that holds toolkens.json")
     try:
-        content = json.loads(text, parse_constant=_refuse_constant)
+        content = parse_json(text)
     except json.JSONDecodeError as error:
         raise UserError(f"{path}:{error.lineno}", f"no valid JSON: {error.msg}", fix) from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise UserError(str(path), f"no valid JSON: {error}", fix) from error
     if not is_unicode(content):
         raise UserError(str(path), "a text in it holds half of a surrogate pair", fix)
@@ -249,6 +252,8 @@ def save_files(directory: Path, weights: bytes, info: HeadInfo) -> None:
 
 def _was_cut_off(directory: Path) -> bool:
     """Whether a save was killed between its two files: the rows are those of the JSON that waits to be renamed."""
+    check_input(directory / NEXT, _MAX_INFO)
+    check_input(directory / WEIGHTS, _MAX_WEIGHTS)
     try:
         waiting = json.loads((directory / NEXT).read_bytes())
         weights = (directory / WEIGHTS).read_bytes()
@@ -276,7 +281,3 @@ def check_base(info: HeadInfo, base: BaseLM, where: str) -> None:
     else:
         fix = "load it with the revision, quantization and adapter of the training run, or train again"
     raise UserError(where, f"the toolkens were trained on {trained}, this base is {given}", fix)
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a number of JSON")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -20,8 +21,12 @@ from safetensors.torch import save as save_tensors
 from torch import Tensor
 
 from toolken.errors import UserError, did_you_mean
+from toolken.files import check_input
 from toolken.model.artefact import INFO, WEIGHTS, BiasParts, HeadInfo, ToolRecord, check_base, read_info, save_files
 from toolken.model.base import BaseLM
+
+# safetensors describes its tensors in front of them
+_MAX_HEADER = 2**20
 
 
 class ToolkenHead:
@@ -43,7 +48,7 @@ class ToolkenHead:
             raise UserError("toolkens", f"rows are float32, not {weight.dtype} and {bias.dtype}", "convert them")
         if not (weight.isfinite().all() and bias.isfinite().all()):
             raise UserError("toolkens", "a row or a bias is not finite", "train again, with a stronger solver.l2")
-        if repeated := sorted({name for name in names if names.count(name) > 1}):
+        if repeated := sorted(name for name, rows in Counter(names).items() if rows > 1):
             raise UserError("toolkens", f"<{repeated[0]}> stands for two rows", "remove or rename one of them")
         self.weight = weight.detach().clone(memory_format=torch.contiguous_format)
         self.bias = bias.detach().clone(memory_format=torch.contiguous_format)
@@ -91,6 +96,7 @@ class ToolkenHead:
         info = read_info(folder)
         if base is not None:
             check_base(info, base, str(folder))
+        check_input(folder / WEIGHTS, 4 * len(info.tools) * (info.hidden_size + 1) + _MAX_HEADER)
         tensors = _read_tensors(folder / WEIGHTS, info.weights_sha256)
         if set(tensors) != {"weight", "bias"}:
             raise UserError(str(folder / WEIGHTS), f"it holds {sorted(tensors)}, not weight and bias", "train again")
@@ -163,8 +169,8 @@ def _read_tensors(path: Path, digest: str) -> dict[str, Tensor]:
         tensors: dict[str, Tensor] = load_tensors(content)
     except OSError as error:
         raise UserError(str(path), f"cannot be read: {error.strerror or error}", fix) from error
-    except (SafetensorError, ValueError) as error:
-        raise UserError(str(path), f"it is damaged: {error}", fix) from error
+    except (SafetensorError, ValueError, KeyError, TypeError, RuntimeError, MemoryError) as error:
+        raise UserError(str(path), f"it is damaged: {str(error) or type(error).__name__}", fix) from error
     if digest and hashlib.sha256(content).hexdigest() != digest:
         raise UserError(str(path), f"it is not the file that {INFO} beside it was written for", fix)
     return tensors

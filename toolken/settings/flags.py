@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import yaml
-
 from toolken.errors import UserError
 from toolken.settings.tree import Leaf, Tree
+from toolken.settings.yaml_files import parse_list
 
 
 def parse_flags(argv: Sequence[str], tree: Tree) -> dict[str, object]:
@@ -70,8 +69,5 @@ def _value(name: str, given: list[str], leaf: Leaf) -> object:
 
 def _bracketed(text: str) -> list[object]:
     """Read `[a, b]` as sweeps write it; a text that only starts with a bracket (a file pattern) is one value."""
-    try:
-        parsed = yaml.safe_load(text)
-    except yaml.YAMLError:
-        return [text]
-    return parsed if isinstance(parsed, list) else [text]
+    parsed = parse_list(text)
+    return [text] if parsed is None else parsed

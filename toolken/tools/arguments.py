@@ -13,32 +13,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolken.errors import ToolError, did_you_mean
-from toolken.tools.exact import Number
-from toolken.tools.numeric import normalise, parse_number
+from toolken.tools.numeric import MAX_TEXT, normalise, show
 from toolken.tools.splitting import call_content, split_arguments, unwrap, visible
 from toolken.tools.tool import Tool
 from toolken.tools.values import check_arguments, parse_object, parse_value
 
 _KEYWORD = re.compile(r"(?:^|[,;])\s*([A-Za-z_][A-Za-z0-9_]*)\s*=(?!=)")
-
-
-def parse_numbers(text: str, arity: int | None, *, minimum: int = 0) -> list[Number]:
-    """Read the arguments of a call that takes numbers.
-
-    Args:
-        text: What stands behind `<name>`, or behind its opening bracket.
-        arity: How many numbers there are; None: any number, from `minimum`.
-        minimum: Fewest numbers where `arity` is None.
-
-    Returns:
-        `int` for whole numbers, `Fraction` for other rationals, `float` for irrational powers (nearest float64).
-
-    Raises:
-        ToolError: There is no reading, or more than one.
-    """
-    content = unwrap(call_content(normalise(text)))
-    low, high = (minimum, None) if arity is None else (arity, arity)
-    return [parse_number(piece) for piece in split_arguments(content, low, high)]
 
 
 def parse_arguments(text: str, tool: Tool) -> dict[str, object]:
@@ -54,6 +34,8 @@ def parse_arguments(text: str, tool: Tool) -> dict[str, object]:
     Raises:
         ToolError: The text cannot be read, or the values do not fit the schema; the argument is named.
     """
+    if len(text) > MAX_TEXT:
+        raise ToolError(f"the arguments are longer than {MAX_TEXT} characters")
     if tool.numeric:
         text = normalise(text)
     content = call_content(text, quotes=takes_text(tool)).strip()
@@ -63,7 +45,7 @@ def parse_arguments(text: str, tool: Tool) -> dict[str, object]:
         arguments = _by_position_and_name(content, tool)
     unknown = [name for name in arguments if name not in tool.properties]
     if unknown:
-        raise ToolError(f"<{tool.name}> has no argument `{unknown[0]}`; {did_you_mean(unknown[0], tool.order)}")
+        raise ToolError(f"<{tool.name}> has no argument {show(unknown[0])}; {did_you_mean(unknown[0], tool.order)}")
     missing = [name for name in tool.required if name not in arguments]
     if missing:
         raise ToolError(f"the argument `{missing[0]}` is missing")
@@ -85,9 +67,9 @@ def _by_position_and_name(content: str, tool: Tool) -> dict[str, object]:
     for number, (_, start, name) in enumerate(marks):
         stop = marks[number + 1][0] if number + 1 < len(marks) else len(content)
         if name in arguments:
-            raise ToolError(f"the argument `{name}` is given twice")
+            raise ToolError(f"the argument {show(name)} is given twice")
         if name not in tool.properties:
-            raise ToolError(f"<{tool.name}> has no argument `{name}`; {did_you_mean(name, tool.order)}")
+            raise ToolError(f"<{tool.name}> has no argument {show(name)}; {did_you_mean(name, tool.order)}")
         arguments[name] = _named(content[start:stop], name, tool)
     return arguments
 

@@ -1,7 +1,7 @@
 """Which pieces of text can continue the arguments of a tool that takes numbers, while they are being decoded.
 
 A character automaton for digits, points, exponents, operators, brackets, separators, currency and percent signs, with
-one space at a time. It lets every text through that is written in these and that `parse_numbers` can read, refuses
+one space at a time. It lets every text through that is written in these and that `parse_arguments` can read, refuses
 words, units, quotes and line breaks, and never lets the call be closed before its arguments are complete. It says
 nothing about values: sizes are the parser's business.
 """

@@ -165,7 +165,9 @@ def _whole_root(value: int, degree: int) -> int | None:
     if degree == 2:
         root = math.isqrt(value)
     else:
-        root = 1 << -(-value.bit_length() // degree)
+        # a little above the root: from there Newton's method needs a few steps
+        size = math.log2(value) / degree
+        root = (int(2 ** (size % 1) * (1 + 1e-9) * 2**52) + 1 << int(size) >> 52) + 1 if value else 0
         while True:
             step = ((degree - 1) * root + value // root ** (degree - 1)) // degree
             if step >= root:

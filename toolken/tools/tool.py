@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, overload
 
 from toolken.errors import ToolError, UserError
+from toolken.tools.schema import check_schema
 from toolken.tools.signature import describe
 
 Status = Literal["ok", "refused", "tool_error", "timeout", "crash"]
@@ -91,11 +92,14 @@ class Tool:
                 "the name cannot be shown as <name>",
                 "use letters, digits, `_`, `.`, `-`, `[` and `]`, up to 128",
             )
+        check_schema(self.parameters, where)
         properties = self.parameters.get("properties", {})
         if sorted(self.order) != sorted(properties):
             raise UserError(where, f"its order {list(self.order)} does not name each of its arguments once")
         if self.variadic is not None and self.variadic not in self.order:
             raise UserError(where, f"its variadic argument `{self.variadic}` is not one of its arguments")
+        if unknown := [name for name in self.required if name not in self.order]:
+            raise UserError(where, f"its required argument `{unknown[0]}` is not one of its arguments")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function itself, in this process and without limits."""

@@ -9,20 +9,20 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any
 
-import jsonschema
-import referencing
-
 from toolken.errors import ToolError
+from toolken.tools.exact import MAX_BITS, bits
 from toolken.tools.numeric import MAX_DEPTH, literal, parse_number, show
 from toolken.tools.splitting import QUOTES, split_arguments, unwrap
 from toolken.tools.tool import Tool
+from toolken.tools.validation import choices, find_problem
 
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", '"': '"', "'": "'", "/": "/"}
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"?')
 _WORDS = {"true": True, "false": False, "null": None, "none": None}
 
 
@@ -63,7 +63,7 @@ def parse_object(text: str) -> dict[str, object]:
         ToolError: It is not JSON, or JSON that two readers may read in two ways.
     """
     depth = 0
-    for character in text:
+    for character in _QUOTED.sub("", text):
         depth += (character in "[{") - (character in "]}")
         if depth > MAX_DEPTH:
             raise ToolError(f"the arguments are nested more than {MAX_DEPTH} deep")
@@ -126,22 +126,28 @@ def check_arguments(tool: Tool, arguments: Mapping[str, object]) -> dict[str, ob
         ToolError: A value does not fit; the argument is named.
     """
     values = {name: _adapt(value, tool.properties.get(name, {})) for name, value in arguments.items()}
-    for error in _validator(tool).iter_errors(values):
-        path = "".join(f"[{part}]" if isinstance(part, int) else f"`{part}`" for part in error.absolute_path)
-        raise ToolError(f"argument {path}: {_explain(error)}" if path else _explain(error))
+    if problem := find_problem(values, tool.parameters):
+        path = "".join(f"[{part}]" if isinstance(part, int) else show(part) for part in problem.path)
+        raise ToolError(f"argument {path}: {problem.text}" if path else problem.text)
     return values
 
 
-def _adapt(value: object, schema: Mapping[str, Any]) -> object:
+def _adapt(value: object, schema: Mapping[str, Any], depth: int = 0) -> object:
     kinds = _kinds(schema)
+    if depth > MAX_DEPTH:
+        raise ToolError(f"the arguments are nested more than {MAX_DEPTH} deep")
     if isinstance(value, str) and kinds and not kinds & {"string", "array", "object"} and "enum" not in schema:
         return parse_value(value.strip(), schema)
     if isinstance(value, (list, tuple)):
-        return [_adapt(item, schema.get("items", {})) for item in value]
-    if isinstance(value, bool) or not isinstance(value, (float, Fraction)):
+        return [_adapt(item, schema.get("items", {}), depth + 1) for item in value]
+    if isinstance(value, dict):
+        return {key: _adapt(item, {}, depth + 1) for key, item in value.items()}
+    if isinstance(value, bool) or not isinstance(value, (int, float, Fraction)):
         return value
     if isinstance(value, float) and not math.isfinite(value):
         raise ToolError("a number is not finite")
+    if bits(value) > MAX_BITS:
+        raise ToolError("a number is too large")
     whole = isinstance(value, Fraction) or "integer" in kinds
     return int(value) if whole and value == int(value) else value
 
@@ -165,7 +171,7 @@ def _choice(text: str, options: list[object]) -> object:
         return folded[0]
     if None in options and plain.lower() in ("null", "none"):
         return None
-    raise ToolError(f"{show(text)} is none of {', '.join(str(option) for option in options)}")
+    raise ToolError(f"{show(text)} is none of {choices(options)}")
 
 
 def _kinds(schema: Mapping[str, Any]) -> set[str]:
@@ -196,37 +202,10 @@ def _pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
     result: dict[str, object] = {}
     for key, value in pairs:
         if key in result:
-            raise ToolError(f"the argument `{key}` is given twice")
+            raise ToolError(f"the argument {show(key)} is given twice")
         result[key] = value
     return result
 
 
 def _constant(text: str) -> object:
     raise ToolError(f"`{text}` is not a number")
-
-
-def _ignored(validator: object, value: object, instance: object, schema: object) -> None:
-    """Stand in for keywords whose regular expressions could run for very long."""
-
-
-_TYPES = jsonschema.Draft202012Validator.TYPE_CHECKER.redefine(
-    "number", lambda _, value: isinstance(value, (int, float, Fraction)) and not isinstance(value, bool)
-)
-_Validator = jsonschema.validators.extend(
-    jsonschema.Draft202012Validator, {"pattern": _ignored, "patternProperties": _ignored}, type_checker=_TYPES
-)
-
-
-@lru_cache(maxsize=1024)
-def _validator(tool: Tool) -> Any:
-    return _Validator(dict(tool.parameters), registry=referencing.Registry())
-
-
-def _explain(error: Any) -> str:
-    if error.validator == "type":
-        return f"{show(_text(error.instance))} is not of type {error.validator_value}"
-    return " ".join(str(error.message).split())[:200]
-
-
-def _text(value: object) -> str:
-    return f"{float(value):g}" if isinstance(value, Fraction) else str(value)
