@@ -89,7 +89,8 @@ def _run(arguments: list[str]) -> int:
     _check_unicode(arguments)
     name, rest = _find(arguments)
     result = _command(name)(rest, prog=f"toolken {name}")
-    print(json.dumps(result, ensure_ascii=False), flush=True)
+    if result is not None:
+        print(json.dumps(result, ensure_ascii=False), flush=True)
     return 0
 
 

@@ -25,14 +25,19 @@ class StageTime(NamedTuple):
 
 
 class Stages:
-    """Collects finished stages in order; `with stages("solve"): ...` times one."""
+    """Collects finished stages in order; `with stages("solve"): ...` times one.
 
-    def __init__(self) -> None:
+    Args:
+        shown: Say on stderr how long a stage took.
+    """
+
+    def __init__(self, *, shown: bool = True) -> None:
         self.done: list[StageTime] = []
+        self._shown = shown
 
     @contextmanager
     def __call__(self, name: str) -> Iterator[None]:
-        """Time the block under `name`, say so on stderr, and keep it even when the block fails."""
+        """Time the block under `name`, and keep it even when the block fails."""
         if torch.cuda.is_available():
             torch.cuda.reset_peak_memory_stats()
         start = time.perf_counter()
@@ -40,7 +45,8 @@ class Stages:
             yield
         finally:
             self.done.append(StageTime(name, time.perf_counter() - start, peak_memory_mb()))
-            print(f"{name}: {self.done[-1].seconds:.1f} s", file=sys.stderr)
+            if self._shown:
+                print(f"{name}: {self.done[-1].seconds:.1f} s", file=sys.stderr)
 
     @property
     def seconds(self) -> float:

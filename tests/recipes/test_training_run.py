@@ -56,7 +56,7 @@ def test_law_2_training_leaves_the_base_bit_identical(
     files = {path.name: path.read_bytes() for path in base.iterdir()}
     loaded = BaseLM.load(str(base), dtype="float32")
     before = {name: value.clone() for name, value in loaded.model.state_dict().items()}
-    monkeypatch.setattr(training_run, "load_base", lambda _: loaded)
+    monkeypatch.setattr(training_run, "load_base", lambda *_, **__: loaded)
     train(tiny_config(base, tmp_path / "run", solver__kind=kind, solver__epochs=1, sample_questions=["3 + 4?"]))
     after = loaded.model.state_dict()
     assert before.keys() == after.keys() and all(value.equal(after[name]) for name, value in before.items())

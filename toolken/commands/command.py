@@ -18,13 +18,13 @@ class Command(Generic[A]):
 
     Attributes:
         arguments: Model of its flags.
-        run: Does it, and returns the JSON object that is printed last.
+        run: Does it, and returns the JSON object that is printed last; none where another process prints it.
         summary: One line of help.
         positional: Flags that may be given without their name, in this order.
     """
 
     arguments: type[A]
-    run: Callable[[A], dict[str, object]]
+    run: Callable[[A], dict[str, object] | None]
     summary: str
     positional: tuple[str, ...] = ()
 
@@ -38,6 +38,6 @@ class Command(Generic[A]):
             named += [f"--{flag}", rest.pop(0)]
         return named + rest
 
-    def __call__(self, argv: list[str], *, prog: str) -> dict[str, object]:
+    def __call__(self, argv: list[str], *, prog: str) -> dict[str, object] | None:
         """Run with what stands behind the command's name."""
         return self.run(parse_arguments(self.arguments, self.as_flags(argv), prog=prog, description=self.summary))

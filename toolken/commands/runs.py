@@ -37,9 +37,9 @@ class InferArguments(Section):
     inference: InferenceSection = InferenceSection()
 
 
-def run_train(config: Config) -> dict[str, object]:
-    """Train, and return what the run says about itself."""
-    return dict(train(config).metrics)
+def run_train(config: Config) -> dict[str, object] | None:
+    """Train, and return what the run says about itself; nothing in a process that only helps another one."""
+    return dict(train(config).metrics) or None
 
 
 def run_infer(arguments: InferArguments) -> dict[str, object]:

@@ -72,9 +72,10 @@ class Context(NamedTuple):
         return replace(self.prompt, conclusion="")
 
 
-def load_base(section: BaseSection) -> BaseLM:
+def load_base(section: BaseSection, *, announce: bool = True) -> BaseLM:
     """Load the base that a configuration names."""
-    print(f"base model: {section.name}", file=sys.stderr)
+    if announce:
+        print(f"base model: {section.name}", file=sys.stderr)
     return BaseLM.load(**section.model_dump())
 
 

@@ -25,8 +25,13 @@ from toolken.recipes.preparation import Aligned, Context, Splits
 from toolken.tools.toolset import ToolSet
 from toolken.training.calibrate import Calibration, calibrate
 from toolken.training.features import Features, extract
+from toolken.training.parallel import fill_together
+from toolken.training.processes import Processes
 from toolken.training.sgd import train_adam
 from toolken.training.solver import Frozen, Solution, solve
+
+LABELS = ("train", "validation", "unseen text")
+"""What the splits are called in messages."""
 
 
 class SplitFeatures(NamedTuple):
@@ -37,19 +42,24 @@ class SplitFeatures(NamedTuple):
     unseen: Features
 
 
-def extract_all(base: BaseLM, rows: Aligned, *, section: FeaturesSection) -> SplitFeatures:
-    """Extract every split, through the cache; a split without rows has no positions."""
+def extract_all(
+    base: BaseLM, rows: Aligned, *, section: FeaturesSection, processes: Processes | None = None
+) -> SplitFeatures:
+    """Extract every split, through the cache, with the help of other processes; one without rows has no positions."""
+    if processes is not None and processes.world > 1:
+        extract_together(base, rows, section=section, processes=processes)
 
     def features(encoded: list[Encoded], label: str) -> Features:
         if not encoded:
             return Features.empty(base.hidden_size, base.dtype)
         return extract(base, encoded, section=section, label=label)
 
-    return SplitFeatures(
-        features(rows.train, "train"),
-        features(rows.validation, "validation"),
-        features(rows.unseen, "unseen text"),
-    )
+    return SplitFeatures(*(features(encoded, label) for label, encoded in zip(LABELS, rows, strict=True)))
+
+
+def extract_together(base: BaseLM, rows: Aligned, *, section: FeaturesSection, processes: Processes) -> None:
+    """Take part in filling the cache for all splits."""
+    fill_together(base, dict(zip(LABELS, rows, strict=True)), section=section, processes=processes)
 
 
 def prior_rows(base: BaseLM, tools: ToolSet, section: SolverSection) -> Tensor:

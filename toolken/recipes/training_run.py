@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from toolken.config import Config
 from toolken.errors import UserError
@@ -15,15 +16,28 @@ from toolken.inference.trace import printable
 from toolken.model.base import BaseLM
 from toolken.model.head import ToolkenHead
 from toolken.recipes.measurement import build_report, measure_shift, sample_of, stage_records
-from toolken.recipes.preparation import Splits, align_splits, extended_tools, load_base, load_context, load_splits
+from toolken.recipes.preparation import (
+    Aligned,
+    Context,
+    Splits,
+    align_splits,
+    extended_tools,
+    load_base,
+    load_context,
+    load_splits,
+)
 from toolken.recipes.reporting import headline, log_curve, result_record, track
-from toolken.recipes.solving import calibrate_head, extract_all, fit, frozen_rows, make_head
-from toolken.run_directory import RunDirectory
+from toolken.recipes.solving import calibrate_head, extract_all, extract_together, fit, frozen_rows, make_head
+from toolken.run_directory import RunDirectory, default_directory
 from toolken.settings.loading import dump_config
 from toolken.stages import Stages
 from toolken.tools.loading import load_tools
 from toolken.tools.toolset import ToolSet
 from toolken.tracking import Tracker
+from toolken.training.processes import Processes
+
+DONE = "done"
+"""What the first process tells the others where there is nothing to do."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +46,7 @@ class Run:
 
     Attributes:
         directory: `config.yaml`, `metrics.jsonl`, `report.html`, `toolkens/`, `plots/`.
-        metrics: The JSON object that the command line prints last.
+        metrics: The JSON object that the command line prints last; empty in a process that only helped.
     """
 
     directory: Path
@@ -42,34 +56,70 @@ class Run:
 def train(config: Config) -> Run:
     """Train toolkens as the settings say; the same settings resume a killed run, or return a finished one.
 
+    Where a launcher started several processes of the same command, all of them extract features. Everything else is
+    done by the first: it alone holds the run directory, tracks, saves and reports.
+
     Raises:
-        UserError: Settings, data, base or artefact are at fault, or another run holds the directory.
+        UserError: Settings, data, base or artefact are at fault, another run holds the directory, or another process
+            of this run failed.
     """
+    with Processes.join() as processes:
+        return run_first(config, processes) if processes.first else help_first(config, processes)
+
+
+class Prepared(NamedTuple):
+    """What features are extracted from: `own` tools are those that the settings name, `tools` all that get rows."""
+
+    base: BaseLM
+    own: ToolSet
+    tools: ToolSet
+    old: ToolkenHead | None
+    splits: Splits
+    context: Context
+    rows: Aligned
+
+
+def prepare(config: Config, stages: Stages, processes: Processes) -> Prepared:
+    """Load the base and the tools, and align the rows of every split in the context that inference uses."""
+    with stages("base"):
+        base = load_base(processes.on_own_device(config.base), announce=processes.first)
+    own = load_tools(config.tools)
+    old = ToolkenHead.load(config.init_from, base=base) if config.init_from else None
+    tools = extended_tools(old, own)
+    with stages("data"):
+        splits = load_splits(config.data, tools.names)
+        _require_examples(config, splits, own)
+        context = load_context(config, base=base, tools=tools, examples=splits.train, old=old)
+        rows = align_splits(splits, context.prompt, base=base, tools=tools.names, section=config.data)
+    return Prepared(base, own, tools, old, splits, context, rows)
+
+
+def help_first(config: Config, processes: Processes) -> Run:
+    """Extract features with the process that owns the run, in silence, unless its run is done already."""
+    run = Run(config.out or default_directory(config), {})
+    if processes.exchange()[0] != DONE:
+        ready = prepare(config, Stages(shown=False), processes)
+        extract_together(ready.base, ready.rows, section=config.features, processes=processes)
+    return run
+
+
+def run_first(config: Config, processes: Processes) -> Run:
+    """Do the whole run, extracting features with the help of the other processes."""
     with RunDirectory(config) as run:
+        processes.exchange(DONE if run.result is not None else "")
         if run.result is not None:
             print(f"{run.path}: this run is done; delete it or change a setting to train again", file=sys.stderr)
             return Run(run.path, run.result)
         stages = Stages()
         with Tracker(run.path, config) as tracker:
-            # 1. Base and tools.
-            with stages("base"):
-                base = load_base(config.base)
-            tools = load_tools(config.tools)
-            old = ToolkenHead.load(config.init_from, base=base) if config.init_from else None
-            own, tools = tools, extended_tools(old, tools)
-
-            # 2. Rows, in the context that inference uses.
-            with stages("data"):
-                splits = load_splits(config.data, tools.names)
-                _require_examples(config, splits, own)
-                context = load_context(config, base=base, tools=tools, examples=splits.train, old=old)
-                rows = align_splits(splits, context.prompt, base=base, tools=tools.names, section=config.data)
+            # 1. Base and tools. 2. Rows, in the context that inference uses.
+            base, own, tools, old, splits, context, rows = prepare(config, stages, processes)
             _announce(splits)
             tracker.describe({"base_fingerprint": base.fingerprint, "data_sha256": splits.hash})
 
             # 3. Features of the frozen base, once.
             with stages("features"):
-                features = extract_all(base, rows, section=config.features)
+                features = extract_all(base, rows, section=config.features, processes=processes)
 
             # 4. Rows and biases.
             with stages("solve"):
