@@ -102,8 +102,8 @@ class FeaturesSection(Section):
     cache: Path | None = None
     """Cache folder; `$TOOLKEN_CACHE` if unset, else `~/.cache/toolken`."""
     token_budget: int = Field(default=4096, ge=1)
-    """Padded tokens in one forward pass; lower it when memory is short."""
-    vocabulary_block: int = Field(default=256, ge=1)
+    """Padded tokens in one forward pass, the prompt's counted in every row; lower it when memory is short."""
+    vocabulary_block: int = Field(default=64, ge=1)
     """Positions whose word logits are held at once."""
     shard_examples: int = Field(default=128, ge=1)
     """Examples in one cache file; what a killed run loses at most."""

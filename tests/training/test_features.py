@@ -226,8 +226,8 @@ def test_memory_that_runs_out_names_the_setting(base: BaseLM, tmp_path: Path, mo
         raise torch.OutOfMemoryError("CUDA out of memory")
 
     monkeypatch.setattr(BaseLM, "hidden", exhausted)
-    with pytest.raises(UserError, match=r"features.token_budget: out of memory.*lower it \(now 64\)"):
-        extract(base, made_examples(base), section=section(tmp_path), progress=False)
+    with pytest.raises(UserError, match=r"features.token_budget: out of memory.*lower it \(now 512\)"):
+        extract(base, made_examples(base), section=section(tmp_path, token_budget=512), progress=False)
 
 
 def test_what_cannot_be_extracted_is_refused(base: BaseLM, tmp_path: Path) -> None:

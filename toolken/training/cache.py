@@ -28,7 +28,7 @@ from toolken.errors import UserError
 from toolken.files import TEMPORARY, write_bytes
 from toolken.model.sources import cache_folder
 
-FORMAT = 1
+FORMAT = 2
 """Raised whenever the same inputs would give other numbers."""
 FULL_DISK = "free some space or set features.cache to another disk"
 """What to do about it."""

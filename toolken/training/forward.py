@@ -19,6 +19,12 @@ from toolken.config import FeaturesSection
 from toolken.data.align import Encoded
 from toolken.errors import UserError
 from toolken.model.base import BaseLM
+from toolken.model.memory import out_of_memory
+
+
+def _width(encoded: Encoded) -> int:
+    """Return the tokens of a row, those of its prefix included."""
+    return len(encoded.prefix) + len(encoded.ids)
 
 
 def check(base: BaseLM, encoded: Sequence[Encoded]) -> None:
@@ -26,7 +32,7 @@ def check(base: BaseLM, encoded: Sequence[Encoded]) -> None:
     if not any(e.index for e in encoded):
         raise UserError("features", "the examples have no supervised position", "check data.train and the prompt")
     for number, e in enumerate(encoded):
-        length = len(e.prefix) + len(e.ids)
+        length = _width(e)
         if base.max_length is not None and length > base.max_length:
             raise UserError(
                 f"example {number}",
@@ -58,12 +64,14 @@ class Forward:
         self._cache: Cache | None = None
 
     def batches(self, encoded: Sequence[Encoded], shard: list[int]) -> Iterator[list[int]]:
-        """Cut a shard into batches of one prefix and at most `token_budget` padded tokens (at least one example)."""
+        """Cut a shard into batches of one prefix and at most `token_budget` padded tokens (at least one example).
+
+        The prefix counts in every row: its keys and values are held once a row, and they are most of the memory.
+        """
         batch: list[int] = []
         for i in shard:
             same = batch and encoded[batch[0]].prefix == encoded[i].prefix
-            fits = batch and len(encoded[batch[0]].ids) * (len(batch) + 1) <= self._section.token_budget
-            if batch and not (same and fits):
+            if batch and not (same and _width(encoded[batch[0]]) * (len(batch) + 1) <= self._section.token_budget):
                 yield batch
                 batch = []
             batch.append(i)
@@ -75,14 +83,13 @@ class Forward:
         length = len(encoded[batch[0]].ids)
         try:
             return self._run(encoded, batch)
-        except RuntimeError as error:
-            if not (isinstance(error, torch.OutOfMemoryError) or "not enough memory" in str(error)):
+        except (RuntimeError, MemoryError) as error:
+            if not out_of_memory(error):
                 raise
-            raise UserError(
-                "features.token_budget",
-                f"out of memory in a pass over {len(batch)} x {length} tokens",
-                f"lower it (now {self._section.token_budget})",
-            ) from error
+            lower = f"lower it (now {self._section.token_budget})"
+            fix = lower if len(batch) > 1 else "shorten the rows or the prompt, or use a smaller base or base.dtype"
+            problem = f"out of memory in a pass over {len(batch)} x {length} tokens"
+            raise UserError("features.token_budget", problem, fix) from error
 
     def _run(self, encoded: Sequence[Encoded], batch: list[int]) -> dict[str, Tensor]:
         prefix = encoded[batch[0]].prefix

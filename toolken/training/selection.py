@@ -108,14 +108,12 @@ class _Score(NamedTuple):
 
 
 class _Split:
-    """One fold's training and held-out positions, and its last solution."""
+    """One fold and its last solution; positions are gathered anew for every solve, so that one fold is held at once."""
 
     def __init__(self, data: Weighted, held_out: Tensor, mean: Tensor) -> None:
-        self.training = data.terms(~held_out)
-        self.held_out = data.terms(held_out)
-        self.base_max = data.features.base_max[held_out]
-        self.mean = mean
-        self.known = torch.bincount(self.training.toolken[self.training.toolken >= 0], minlength=len(mean)).bool()
+        self.data, self.mask, self.mean = data, held_out, mean
+        called = data.features.toolken[~held_out & (data.features.toolken >= 0)]
+        self.known = torch.bincount(called, minlength=len(mean)).bool()
         self.weight, self.bias = mean[self.known], mean.new_zeros(int(self.known.sum()))
 
     @property
@@ -127,34 +125,39 @@ class _Split:
         """Solve from the last solution, and score the held-out positions."""
         rows = torch.full((len(self.mean) + 1,), -1, dtype=torch.int64)
         rows[self.known.nonzero().squeeze(1)] = torch.arange(int(self.known.sum()))
-        training = self.training._replace(toolken=rows[self.training.toolken])
+        training = self.data.terms(~self.mask)
+        training = training._replace(toolken=rows[training.toolken])
         prior = Prior(l2, self.mean[self.known])
         found = optimise(training, self.weight, self.bias, prior=prior, settings=settings, scale=scale)
         self.weight, self.bias = found.weight, found.bias
-        gold = rows[self.held_out.toolken]
-        scored = (gold >= 0) | (self.held_out.toolken < 0)
-        weights = self.held_out.weights if self.held_out.weights is not None else torch.ones(len(gold))
+        return self._score(rows, found.evaluations, settings), found.scale
+
+    def _score(self, rows: Tensor, evaluations: int, settings: Settings) -> _Score:
+        """Score the last solution on the held-out positions; `rows` (K + 1,) renumbers the tools."""
+        held_out = self.data.terms(self.mask)
+        gold = rows[held_out.toolken]
+        scored = (gold >= 0) | (held_out.toolken < 0)
+        weights = held_out.weights if held_out.weights is not None else torch.ones(len(gold))
         losses = position_losses(
-            self.held_out._replace(toolken=gold),
+            held_out._replace(toolken=gold),
             self.weight,
             self.bias,
             transform=settings.transform,
             block=settings.block,
         )
         logits = toolken_logits(
-            self.held_out.hidden, self.weight, self.bias, transform=settings.transform, block=settings.block
+            held_out.hidden, self.weight, self.bias, transform=settings.transform, block=settings.block
         )
-        picked = pick(logits, self.base_max.to(logits.dtype))
+        picked = pick(logits, self.data.features.base_max[self.mask].to(logits.dtype))
         right = (picked == gold) & (gold >= 0)
-        score = _Score(
+        return _Score(
             float((losses * weights)[scored].sum(dtype=torch.float64)),
             float(weights[scored].sum(dtype=torch.float64)),
             float(weights[right].sum()),
             float(weights[(picked >= 0) & ~right].sum()),
-            float(weights[(self.held_out.toolken >= 0) & ~right].sum()),
-            found.evaluations,
+            float(weights[(held_out.toolken >= 0) & ~right].sum()),
+            evaluations,
         )
-        return score, found.scale
 
 
 def _record(l2: float, scores: list[_Score]) -> dict[str, float]:
