@@ -1,13 +1,15 @@
 """Runs tools in a worker process of their own, under limits, and always comes back with an outcome.
 
-Covered: wall time and processor time, memory (Linux), printed output and result size, crashes, exits and signals,
-endless loops in C code, threads and child processes that are left behind, tools that swallow exceptions or ignore
-signals; no inherited descriptors, standard input or secrets from the environment. After a timeout or a crash the next
-call gets a fresh process.
+Covered: wall time and processor time, memory of the process (Linux), printed output and result size, crashes, exits
+and signals, endless loops in C code, threads and child processes that are left behind or detach themselves (Linux),
+tools that swallow exceptions or ignore signals, replies that are none; no inherited descriptors, standard input or
+secrets from the environment. After a timeout or a crash the next call gets a fresh process.
 
-NOT covered: a tool reads and writes the files that its user can, opens network connections, and can lift its own
-limits if it sets out to. This guards against mistakes and against what models write into arguments, not against a
-tool that means harm: run only tools that you trust.
+NOT covered: a tool reads and writes the files that its user can, opens network connections, sends signals to other
+processes of its user, forges its own outcome, changes the process for the tools that run in it next, and can lift its
+own limits if it sets out to. Each process that it starts has a memory limit of its own; one that is detached right
+before the tool ends its own process stays. This guards against mistakes and against what models write into arguments,
+not against a tool that means harm: run only tools that you trust.
 
 A tool that can be imported (a module's, or FILE:NAME) runs in a fresh interpreter. One that cannot be (defined in a
 script, a notebook or inside a function) runs in a fork of this process, where the tool must not use a GPU or what
@@ -24,12 +26,12 @@ import threading
 import weakref
 from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Any
+from typing import Any, get_args
 
 from toolken.errors import ToolError
 from toolken.tools.process import WorkerProcess, fork, spawn
 from toolken.tools.results import decode, encode
-from toolken.tools.tool import Outcome, Tool
+from toolken.tools.tool import Outcome, Status, Tool
 from toolken.tools.values import check_arguments
 
 _START_SECONDS = 30.0
@@ -84,8 +86,11 @@ class Executor:
         except ToolError as error:
             return Outcome("refused", str(error))
         with self._lock:
-            target = self._load(tool.function, tool)
-            return target if isinstance(target, Outcome) else self._call(target, payload)
+            try:
+                target = self._load(tool.function, tool)
+                return target if isinstance(target, Outcome) else self._call(target, payload)
+            except OSError as error:
+                return Outcome("crash", f"no process could be started for the tool ({error.strerror})")
 
     def _load(self, function: Function, tool: Tool) -> list[Any] | Outcome:
         """Have the function ready in a worker: in a fresh interpreter if it can be imported there, else in a fork."""
@@ -111,6 +116,11 @@ class Executor:
         if key in worker.loaded:
             return None
         outcome = self._ask(kind, {"target": target}, _START_SECONDS)
+        if not outcome.ok and worker.loaded:
+            # what an earlier tool did to the process must not be held against this one
+            self._retire(kind)
+            worker = self._worker(kind)
+            outcome = self._ask(kind, {"target": target}, _START_SECONDS)
         if not outcome.ok:
             return Outcome("crash", f"the tool cannot be loaded in its process: {outcome.detail}")
         worker.loaded.add(key)
@@ -128,7 +138,7 @@ class Executor:
         except TimeoutError:
             self._retire(kind)
             return Outcome("timeout", f"no result after {seconds:g} s")
-        except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        except (OSError, ValueError, TypeError, KeyError, AttributeError, ZeroDivisionError):
             status = self._retire(kind)
             if status == -signal.SIGXCPU:
                 return Outcome("timeout", f"more than {seconds:g} s of processor time")
@@ -172,14 +182,19 @@ def _complete(tool: Tool, arguments: dict[str, object]) -> dict[str, object]:
 
 
 def _outcome(reply: Mapping[str, Any]) -> Outcome:
-    return Outcome(
-        reply["status"],
-        reply.get("detail") or "",
-        reply.get("transport"),
-        reply.get("business"),
-        reply.get("data"),
-        decode(reply.get("result")) if reply["status"] == "ok" else None,
-    )
+    """Return the outcome that a reply carries.
+
+    Raises:
+        ValueError, TypeError, KeyError, AttributeError, ZeroDivisionError: The reply is not one of our worker's: the
+            tool wrote it, or damaged what writes it.
+    """
+    status: Any = reply.get("status")
+    texts = [reply.get(key) for key in ("detail", "transport", "business", "data")]
+    if status not in get_args(Status) or not all(text is None or isinstance(text, str) for text in texts):
+        raise ValueError
+    detail, transport, business, data = texts
+    result = decode(reply.get("result")) if status == "ok" else None
+    return Outcome(status, detail or "", transport, business, data, result)
 
 
 def _ending(status: int) -> str:

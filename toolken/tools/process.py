@@ -1,6 +1,7 @@
 """The parent's side of a worker process: start it, ask it within a deadline, kill it with all it has started.
 
-Invariant: `ask` and `kill` return within their time whatever the process does. Two ways to start one: a fresh
+Invariant: `ask` and `kill` return within their time whatever the process does, and `kill` leaves nothing running that
+the process started: its session, and on Linux also what has detached itself from it. Two ways to start one: a fresh
 interpreter, which shares nothing with the parent but the import path, and a fork, for functions that exist nowhere
 else.
 """
@@ -17,8 +18,10 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from toolken.tools.strict_json import parse_json
 from toolken.tools.worker import bare_environment, forked
 
 _BOOTSTRAP = (
@@ -58,10 +61,10 @@ class WorkerProcess:
                 raise ConnectionError
             if time.monotonic() > deadline and not data.endswith(b"\n"):
                 raise TimeoutError
-        reply = json.loads(data)
-        if reply["id"] != self.asked:
+        reply = parse_json(data.decode())
+        if not isinstance(reply, dict) or reply.get("id") != self.asked:
             raise ValueError
-        return dict(reply)
+        return reply
 
     def idle(self) -> bool:
         """Whether the process waits for a request: nothing to read, and not the end of the stream either."""
@@ -75,16 +78,35 @@ class WorkerProcess:
         return False
 
     def kill(self) -> int:
-        """Kill the process with everything in its session, and return its exit status (negative: a signal)."""
+        """Kill the process with everything it started, and return its exit status (negative: a signal)."""
+        if self.owner == os.getpid() and self._has_hung_up():
+            self._linger(0.05)
         self.channel.close()
         if self.owner != os.getpid():
             return 0
-        self._linger(0.05)
         # before the process is reaped, so that its number cannot have passed to another one
+        self._kill_below(0.5)
         for end in (os.killpg, os.kill):
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                end(self.pid, signal.SIGKILL)
+            _send(end, self.pid, signal.SIGKILL)
         return self._reap(1.0)
+
+    def _kill_below(self, seconds: float) -> None:
+        """Kill what the process started; it is stopped for that, so that orphans have it as their parent meanwhile."""
+        _send(os.kill, self.pid, signal.SIGSTOP)
+        deadline = time.monotonic() + seconds
+        while (below := descendants(self.pid)) and time.monotonic() < deadline:
+            for pid in below:
+                _send(os.kill, pid, signal.SIGKILL)
+
+    def _has_hung_up(self) -> bool:
+        """Whether the process has closed its end of the socket, as one that is ending does."""
+        self.channel.setblocking(False)
+        try:
+            return any(not self.channel.recv(2**16) for _ in range(16))
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
 
     def _linger(self, seconds: float) -> None:
         """Give a process that is ending the time to do so, that its own exit status can be told."""
@@ -111,6 +133,32 @@ class WorkerProcess:
                     return os.waitstatus_to_exitcode(code)
             time.sleep(0.002)
         return 0
+
+
+def descendants(pid: int) -> list[int]:
+    """Return the processes that run below a process, zombies aside; none where the system does not list them."""
+    found: list[int] = []
+    todo = [pid]
+    while todo:
+        parent = todo.pop()
+        for listed in Path(f"/proc/{parent}/task").glob("*/children"):
+            with contextlib.suppress(OSError):
+                children = [int(child) for child in listed.read_text().split()]
+                todo += children
+                found += [child for child in children if _runs(child)]
+    return found
+
+
+def _runs(pid: int) -> bool:
+    """Whether a process is there and no zombie."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[:1] != [b"Z"]
+    return False
+
+
+def _send(end: Callable[[int, int], None], pid: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        end(pid, number)
 
 
 def spawn(limits: Mapping[str, float]) -> WorkerProcess:

@@ -9,6 +9,7 @@ included, becomes a reply.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import gc
 import importlib
 import io
@@ -33,6 +34,7 @@ Function = Callable[..., object]
 _ENVIRONMENT = {"LANG": "C.UTF-8", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 _KEPT = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "HOME", "TMPDIR")
 _DETAIL = 500
+_SET_CHILD_SUBREAPER = 36
 
 
 class OutputLimit(BaseException):
@@ -202,9 +204,17 @@ def bare_environment() -> dict[str, str]:
     return {**{key: os.environ[key] for key in _KEPT if key in os.environ}, **_ENVIRONMENT}
 
 
+def adopt_orphans() -> None:
+    """Become the parent of what detaches itself from a tool's processes, so that it is found; on Linux alone."""
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
 def spawned(descriptor: int, limits: Mapping[str, float]) -> None:
     """Serve in a fresh interpreter."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    adopt_orphans()
     Worker(socket.socket(fileno=descriptor), (), limits).serve()
 
 
@@ -227,6 +237,7 @@ def forked(channel: socket.socket, functions: Sequence[Function], limits: Mappin
         sys.settrace(None)
         sys.stdin = io.StringIO()
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        adopt_orphans()
         Worker(channel, functions, limits).serve()
     finally:
         os._exit(0)
