@@ -14,7 +14,7 @@ from toolken.data.rows import parse_source
 from toolken.errors import UserError
 from toolken.files import check_output
 from toolken.inference.trace import printable, printer
-from toolken.recipes.answering_run import Loaded, answer_to_file, hold_output, load_engine
+from toolken.recipes.answering_run import Loaded, answer_to_file, beyond_context, hold_output, load_engine
 from toolken.recipes.training_run import train
 
 
@@ -45,7 +45,10 @@ def run_train(config: Config) -> dict[str, object] | None:
 def run_infer(arguments: InferArguments) -> dict[str, object]:
     """Answer one question, or a file of them."""
     if (arguments.question is None) == (arguments.input is None):
-        raise UserError("infer", "needs one of `--question` and `--input`", 'write `--question "..."`')
+        given = "has neither" if arguments.question is None else "has both"
+        raise UserError("infer", f"{given} of `--question` and `--input`", "give one of them")
+    if arguments.question is not None and arguments.output is not None:
+        raise UserError("--output", "goes with `--input`; one question is answered on screen", "leave it out")
     if arguments.input is not None and arguments.output is None:
         raise UserError("--output", "is missing", "name the JSONL file that the answers go to")
     questions = read_questions(arguments.input) if arguments.input is not None else []
@@ -59,6 +62,8 @@ def run_infer(arguments: InferArguments) -> dict[str, object]:
     with _load(arguments).engine as engine:
         watch = printer(Console(stderr=True)) if arguments.trace else None
         ((_, answer),) = engine.completed([arguments.question or ""], watch=watch)
+        if problem := beyond_context(answer, engine):
+            raise UserError("--question", problem, "shorten it")
     if not arguments.trace:
         print(printable(answer.text.strip()), file=sys.stderr)
     return answer.as_dict(0)

@@ -20,6 +20,8 @@ from toolken.data.demonstrations import show_examples
 from toolken.data.frame import split_frame
 from toolken.data.prompts import Demonstrations, Prompt, load_prompt
 from toolken.errors import UserError
+from toolken.files import is_unicode
+from toolken.inference.backend import Backend
 from toolken.inference.binding import bind
 from toolken.inference.events import CallRecord, Event, StopReason
 from toolken.inference.hf import HFBackend
@@ -28,6 +30,7 @@ from toolken.inference.schedule import Step, Usage, drive
 from toolken.inference.script import QuestionScript
 from toolken.model.base import BaseLM
 from toolken.model.head import ToolkenHead
+from toolken.model.memory import out_of_memory
 from toolken.tools.executor import Executor
 from toolken.tools.tool import Outcome, Tool
 from toolken.tools.toolset import ToolSet
@@ -81,7 +84,8 @@ class Engine:
         config: Limits, sampling, choice of tools.
 
     Raises:
-        UserError: A tool or a name in `allow` or `deny` that does not fit the artefact.
+        UserError: A tool or a name in `allow` or `deny` that does not fit the artefact, or a prompt that leaves no
+            room for a question.
     """
 
     def __init__(
@@ -96,15 +100,16 @@ class Engine:
         self.base = base
         self.config = config or InferenceSection()
         self.prompt = _choose_prompt(prompt, head, base)
+        _check_room(self.prompt, base)
         records = head.info.tools if head is not None else []
         binding = bind(records, tools, allow=self.config.allow, deny=self.config.deny)
         for note in [*binding.notes, *_unused_settings(base)]:
             LOG.warning(note)
         self.tools: dict[int, Tool] = binding.tools
-        self._demonstrations = {
+        self.demonstrations = {
             tool.name: _demonstrations(records[row].demonstrations, tool) for row, tool in binding.tools.items()
         }
-        self.backend = HFBackend(
+        self.backend: Backend = HFBackend(
             base,
             head,
             bias=self.config.bias,
@@ -160,14 +165,18 @@ class Engine:
         self.close()
 
     def _run(self, questions: Sequence[str]) -> Iterator[Step]:
-        if isinstance(questions, str):
-            raise UserError("questions", "a single text was given", "pass a list of questions")
+        _check_questions(questions)
         machines = ((index, self._machine(question)) for index, question in enumerate(questions))
-        return drive(machines, self.backend, execute=self._execute, batch_size=self.config.batch_size)
+        try:
+            yield from drive(machines, self.backend, execute=self._execute, batch_size=self.config.batch_size)
+        except (RuntimeError, MemoryError) as error:
+            if not out_of_memory(error):
+                raise
+            raise _too_much(min(len(questions), self.config.batch_size)) from error
 
     def _machine(self, question: str) -> Machine:
         script = QuestionScript(
-            question, prompt=self.prompt, demonstrations=self._demonstrations, tokenizer=self.base.tokenizer
+            question, prompt=self.prompt, demonstrations=self.demonstrations, tokenizer=self.base.tokenizer
         )
         return Machine(script, self.backend, tools=self.tools, config=self.config, slot=next(self._slots))
 
@@ -189,6 +198,26 @@ class Engine:
         return self._executor.run(execution.tool, execution.arguments)
 
 
+def _check_questions(questions: Sequence[str]) -> None:
+    """Refuse, before any question is answered, what cannot be one."""
+    if isinstance(questions, str):
+        raise UserError("questions", "a single text was given", "pass a list of questions")
+    for index, question in enumerate(questions):
+        if not isinstance(question, str):
+            raise UserError(f"question {index}", f"it is {type(question).__name__}, not text", "pass texts")
+        if not is_unicode(question):
+            raise UserError(f"question {index}", "it holds half of a surrogate pair", "write whole characters")
+
+
+def _too_much(together: int) -> UserError:
+    """Say which setting makes a pass smaller."""
+    if together > 1:
+        problem = f"out of memory while {together} questions were answered together"
+        return UserError("inference.batch_size", problem, f"set it below {together}; finished answers are not lost")
+    fix = "shorten the question or the prompt, or use a smaller base or base.dtype"
+    return UserError("inference", "out of memory while a single question was answered", fix)
+
+
 def _unused_settings(base: BaseLM) -> list[str]:
     """Return a note on settings by which `generate` of this base would change the logits; they are not applied here."""
     settings = base.model.generation_config
@@ -206,6 +235,13 @@ def _choose_prompt(prompt: Prompt | None, head: ToolkenHead | None, base: BaseLM
         pair = f"{prompt.hash[:12]} is not the one that the toolkens were trained in, {trained.hash[:12]}"
         warnings.warn(f"the prompt {pair}: calls may be missed, or too many", stacklevel=3)
     return prompt
+
+
+def _check_room(prompt: Prompt, base: BaseLM) -> None:
+    size = len(prompt.prefix_ids(base.tokenizer))
+    if base.max_length is not None and size >= base.max_length:
+        problem = f"it has {size} tokens before the question, and the context of `{base.name}` {base.max_length}"
+        raise UserError("prompt", problem, "use a shorter prompt.template, or a base with a longer context")
 
 
 def _demonstrations(text: str, tool: Tool) -> Demonstrations:

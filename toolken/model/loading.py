@@ -25,6 +25,7 @@ from transformers import (
 
 from toolken.errors import UserError
 from toolken.hub import hub_silence
+from toolken.model.memory import out_of_memory
 from toolken.model.sources import Source, resolve
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -113,7 +114,7 @@ def _from_pretrained(source: Source, arguments: dict[str, Any]) -> tuple[PreTrai
         tokenizer = AutoTokenizer.from_pretrained(source.path, trust_remote_code=False, **place)
         part = "the base"
         model = AutoModelForCausalLM.from_pretrained(source.path, trust_remote_code=False, **place, **arguments)
-    except (OSError, ValueError, ImportError, RuntimeError, KeyError, SafetensorError) as error:
+    except (OSError, ValueError, ImportError, RuntimeError, KeyError, MemoryError, SafetensorError) as error:
         raise _unloadable(source, part, error) from error
     return model, tokenizer
 
@@ -132,13 +133,6 @@ def _unloadable(source: Source, part: str, error: BaseException) -> UserError:
     if "device_map" in reason:
         return UserError("base.device_map", reason, "use auto, or leave it out")
     return UserError(source.name, f"{part} cannot be loaded: {reason}", source.fix)
-
-
-def out_of_memory(error: BaseException) -> bool:
-    """Return whether torch ran out of memory, of a GPU or of the machine."""
-    if isinstance(error, (torch.OutOfMemoryError, MemoryError)):
-        return True
-    return isinstance(error, RuntimeError) and ("not enough memory" in str(error) or "out of memory" in str(error))
 
 
 def _with_adapter(model: PreTrainedModel, adapter: str) -> PreTrainedModel:

@@ -23,7 +23,7 @@ from toolken.config import BaseSection, InferenceSection
 from toolken.data.questions import Question
 from toolken.errors import UserError
 from toolken.files import room_for
-from toolken.inference.engine import Engine
+from toolken.inference.engine import Answer, Engine
 from toolken.locks import held
 from toolken.model.artefact import HeadInfo, read_info
 from toolken.model.base import BaseLM
@@ -52,7 +52,9 @@ def load_engine(toolkens: Path, *, tools: str | None, base: BaseSection, inferen
     model = BaseLM.load(**section.model_dump())
     head = ToolkenHead.load(toolkens, base=model)
     own = load_tools(tools) if tools else None
-    state: list[object] = [info.weights_sha256, info.prompt.hash, model.fingerprint, inference.model_dump(mode="json")]
+    # Who shares a batch changes no answer: after running out of memory, a smaller one goes on with what is there.
+    settings = inference.model_dump(mode="json", exclude={"batch_size"})
+    state: list[object] = [info.weights_sha256, info.prompt.hash, model.fingerprint, settings]
     state += [own.hash if own is not None else None]
     key = hashlib.sha256(json.dumps(state).encode()).hexdigest()
     return Loaded(Engine(model, head, tools=own, config=inference), key)
@@ -110,11 +112,22 @@ def _answers(engine: Engine, questions: Sequence[Question], *, start: int) -> It
     with tqdm(total=len(questions), initial=start, desc="answers", unit="question", disable=None) as bar:
         for place, answer in engine.completed([question.question for question in questions[start:]]):
             number = start + place
+            if problem := beyond_context(answer, engine):
+                tqdm.write(f"warning: question {questions[number].id!r}: {problem}: not answered", file=sys.stderr)
             waiting[number] = json.dumps(answer.as_dict(questions[number].id), ensure_ascii=False)
             bar.update()
             while following in waiting:
                 yield waiting.pop(following)
                 following += 1
+
+
+def beyond_context(answer: Answer, engine: Engine) -> str:
+    """Return what is wrong with a question that the base's context cannot hold; empty for any other."""
+    if answer.finish_reason != "context" or answer.token_ids:
+        return ""
+    return (
+        f"{answer.usage.prompt_tokens:,} tokens with the prompt, and the base's context has {engine.base.max_length:,}"
+    )
 
 
 def _complete_lines(part: Path) -> list[str]:
