@@ -49,6 +49,7 @@ class HFBackend:
         self._base, self._head, self._bias = base, head, bias
         self._temperature, self._top_p = temperature, top_p
         self._contexts = open_contexts(base, token_budget=token_budget)
+        self._masks: dict[int, tuple[frozenset[int], Tensor]] = {}
 
     @property
     def eos_ids(self) -> frozenset[int]:
@@ -72,6 +73,7 @@ class HFBackend:
 
     def release(self, slot: int) -> int:
         """Forget a context and return how many tokens were fed for it."""
+        self._masks.pop(slot, None)
         return self._contexts.release(slot)
 
     def rank(self, requests: Sequence[Request]) -> list[Iterator[Candidate]]:
@@ -96,10 +98,18 @@ class HFBackend:
             return hidden.new_full((len(hidden), len(self._head.bias)), -torch.inf, dtype=torch.float32)
         with torch.no_grad():
             logits = self._head.logits(hidden, self._base) + self._bias
-        allowed = torch.zeros(logits.shape, dtype=torch.bool)
-        for row, request in enumerate(requests):
-            allowed[row, sorted(request.toolkens)] = True
+        allowed = torch.stack([self._allowed(request) for request in requests])
         return logits.masked_fill(~allowed.to(logits.device), -torch.inf)
+
+    def _allowed(self, request: Request) -> Tensor:
+        """Return the mask (K,) of a request; a slot that asks with the same set again gets the same mask."""
+        kept = self._masks.get(request.slot)
+        if kept is not None and kept[0] is request.toolkens:
+            return kept[1]
+        mask = torch.zeros(len(self._head.bias) if self._head is not None else 0, dtype=torch.bool)
+        mask[sorted(request.toolkens)] = True
+        self._masks[request.slot] = (request.toolkens, mask)
+        return mask
 
     def _perturbed(self, scores: Tensor, noise: int | None) -> Tensor:
         if noise is None or self._temperature == 0:

@@ -78,6 +78,7 @@ class Machine:
         self._script, self._backend, self._tools, self._config = script, backend, tools, config
         self.answer = AnswerText(Decoder(backend.token_text, script.start.ids), stop=script.stop, lead=script.lead)
         self._events: list[Event] = []
+        self._rows = frozenset(tools)
         self._banned: set[int] = set()
         self._begun = 0
         self._runs: Counter[str] = Counter()
@@ -116,7 +117,8 @@ class Machine:
     def _toolkens(self) -> frozenset[int]:
         if self._begun >= self._config.max_calls or not self.answer.takes_result():
             return frozenset()
-        return frozenset(self._tools) - self._banned
+        # The same object from step to step: with very many tools a new set would cost more than the step.
+        return self._rows - self._banned if self._banned else self._rows
 
     def _noise(self) -> int | None:
         """Seed this decision by the question and the place in it, so that company in the batch changes nothing."""
