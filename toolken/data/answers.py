@@ -23,6 +23,7 @@ _DECIMALS = 40
 _PATTERN_LIMIT = 1000
 _REPEATS = 10_000
 _COUNT = re.compile(r"\{\s*([0-9]+)")
+_RECURSION = re.compile(r"\(\?(?:R|[0-9]|&|P>)")
 
 
 def extract_answer(text: str, pattern: str) -> str | None:
@@ -59,8 +60,8 @@ def announced(text: str, pattern: str) -> str | None:
     try:
         for match in _compiled(pattern).finditer(text, timeout=_SECONDS):
             end = match.end()
-    except TimeoutError:
-        problem = f"{pattern!r} took more than {_SECONDS:g} s on a text of {len(text)} characters"
+    except (TimeoutError, MemoryError):
+        problem = f"{pattern!r} took more than {_SECONDS:g} s, or too much memory, on {len(text)} characters"
         raise UserError("prompt.answer_pattern", problem, "write one without nested repetition") from None
     return None if end is None else text[end:]
 
@@ -82,12 +83,15 @@ def format_value(value: Fraction) -> str:
 
 @functools.lru_cache(maxsize=32)
 def _compiled(pattern: str) -> regex.Pattern[str]:
-    """Compile a pattern; nested counts such as `(a{1000}){1000}` would unfold to gigabytes."""
+    """Compile a pattern; nested counts such as `(a{1000}){1000}` and recursion would take gigabytes."""
     counts = [count[:9] for count in _COUNT.findall(pattern[:_PATTERN_LIMIT])]
     if len(pattern) > _PATTERN_LIMIT or math.prod(max(1, int(count)) for count in counts) > _REPEATS:
         problem = f"{pattern!r} is longer than {_PATTERN_LIMIT} characters or repeats more than {_REPEATS} times"
         raise UserError("prompt.answer_pattern", problem, "write a short one, such as `The answer is`")
+    if _RECURSION.search(pattern):
+        raise UserError("prompt.answer_pattern", f"{pattern!r} refers to itself", "write the pattern out")
     try:
         return regex.compile(pattern)
     except (regex.error, RecursionError, OverflowError, ValueError) as error:
-        raise UserError("prompt.answer_pattern", f"{pattern!r} is no regular expression ({error})") from None
+        problem = f"{pattern!r} is no regular expression ({error})"
+        raise UserError("prompt.answer_pattern", problem, "escape what is meant as it stands, as in `\\(`") from None

@@ -79,7 +79,9 @@ def parse_inline(text: str, origin: str, tools: Sequence[str] | None) -> tuple[s
             )
         answer += text[done : opening.start()]
         if cuts_number(answer + result, len(answer), len(answer) + len(result)):
-            raise UserError(origin, f"the result {result!r} of <{opening[1]}> stands inside a number")
+            raise UserError(
+                origin, f"the result {result!r} of <{opening[1]}> stands inside a number", "let it be the whole number"
+            )
         calls.append(CallSpan(len(answer), len(answer) + len(result), opening[1], text[opening.end() : close].strip()))
         answer += result
         done = end + len(END) + len(result)

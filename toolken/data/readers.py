@@ -37,7 +37,7 @@ def _string(row: Row, key: str, where: str) -> str:
 def _list(row: Row, key: str, where: str) -> list[object]:
     value = row.get(key)
     if not isinstance(value, list):
-        raise UserError(where, f"`{key}` is {type(value).__name__}, not a list")
+        raise UserError(where, f"`{key}` is {type(value).__name__}, not a list", "write a list of objects")
     return value
 
 
@@ -60,7 +60,8 @@ def _span_call(value: object, text: str, where: str, tools: Tools) -> CallSpan:
         raise UserError(where, f"a call has no `{missing[0]}`", "write start, end, tool, arguments")
     start, end, tool = value["start"], value["end"], value["tool"]
     if not isinstance(tool, str) or any(isinstance(n, bool) or not isinstance(n, int) for n in (start, end)):
-        raise UserError(where, "`start` and `end` of a call are whole numbers, `tool` is text")
+        problem = f"a call has start {start!r}, end {end!r} and tool {tool!r}"
+        raise UserError(where, problem, "`start` and `end` are whole numbers, `tool` is text")
     check_call(tool, where, tools)
     if 0 <= start < end <= len(text):
         covered = text[start:end]
@@ -69,13 +70,21 @@ def _span_call(value: object, text: str, where: str, tools: Tools) -> CallSpan:
         if cuts_number(text, start, end):
             around = text[max(0, start - 8) : end + 8]
             raise UserError(
-                where, f"the span {start}:{end} of <{tool}> covers {covered!r}, a part of a number in {around!r}"
+                where,
+                f"the span {start}:{end} of <{tool}> covers {covered!r}, a part of a number in {around!r}",
+                "cover the whole number",
             )
+        if "result" in value and str(value["result"]) != covered:
+            problem = f"the span {start}:{end} of <{tool}> covers {covered!r}, not its result {value['result']!r}"
+            raise UserError(where, problem, "let the span cover the result; `end` is exclusive")
     return CallSpan(start, end, tool, _arguments(value["arguments"], where))
 
 
 def read_spans(row: Row, where: str, tools: Tools) -> Example:
-    """Read `{"question", "answer", "calls": [{"start", "end", "tool", "arguments"}]}`, or `text` for both texts."""
+    """Read `{"question", "answer", "calls": [{"start", "end", "tool", "arguments"}]}`, or `text` for both texts.
+
+    A call may name its `result`, which is then what the span must cover.
+    """
     answer = _string(row, "text" if "text" in row and "answer" not in row else "answer", where)
     question = "" if "text" in row and "answer" not in row else _string(row, "question", where)
     calls = [_span_call(call, answer, where, tools) for call in _list(row, "calls", where)]
@@ -123,7 +132,7 @@ def _places(answer: str, results: Sequence[str]) -> list[tuple[int, ...]]:
             for match in re.finditer(re.escape(result), answer)
             if not cuts_number(answer, match.start(), match.end())
         ]
-        for result in results
+        for result in set(results)
     }
     early, end = [], 0
     for result in results:
@@ -158,17 +167,17 @@ def read_published(row: Row, where: str, tools: Tools) -> Example:
         check_call(match[1], where, tools)
         matches.append(match)
     if not matches:
-        raise UserError(where, "`tar_eq` is empty: the row has no call")
+        raise UserError(where, "`tar_eq` is empty: the row has no call", "add the call, or leave `tar_eq` out")
     ways = _places(answer, [match[3] for match in matches])
     results = ", ".join(repr(match[3]) for match in matches)
     if not ways:
-        raise UserError(where, f"the result {results} does not stand in the answer")
+        raise UserError(where, f"the result {results} does not stand in the answer", "write it as the answer has it")
     if len(ways) > 1:
         raise UserError(where, f"the result {results} stands in more than one place", "give character spans instead")
     spans = zip(ways[0], matches, strict=True)
     calls = tuple(CallSpan(at, at + len(match[3]), match[1], match[2]) for at, match in spans)
     if "<eoe>" in answer or re.search(r"<\w+>\(", answer):
-        raise UserError(where, "the text still holds call markup")
+        raise UserError(where, "the text still holds call markup", "write the text alone, calls go into `tar_eq`")
     return Example(question, answer, calls, origin=where)
 
 
@@ -196,7 +205,7 @@ def read_row(raw: RawRow, tools: Tools) -> Example:
         if fits:
             example = reader(row, raw.where, tools)
             if not example.answer.strip():
-                raise UserError(raw.where, "the text is empty")
+                raise UserError(raw.where, "the text is empty", "write some, or leave the row out")
             return example
     raise UserError(
         raw.where, f"the keys {', '.join(map(str, row)) or '(none)'} are no known form", f"a row has {FORMS}"

@@ -15,12 +15,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from huggingface_hub import constants
+
 from toolken.errors import UserError
 from toolken.files import is_unicode, read_text
+from toolken.hub import hub_silence
 from toolken.tools.strict_json import parse_json_at
 
 HUB = "hub:"
 CHECK_NAME = "check the name and `data.root`"
+CONNECT = "connect, or name a local file"
 # more digits than any file has rows
 _SLICE = re.compile(r"^(?P<name>.*)\[(?P<start>-?[0-9]{0,15}):(?P<stop>-?[0-9]{0,15})\]$", re.DOTALL)
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
@@ -118,7 +122,11 @@ def _json_array(text: str, name: str) -> Iterator[RawRow]:
         if text[at : at + 1] == ",":
             at = space.match(text, at + 1).end()  # type: ignore[union-attr]
         elif text[at : at + 1] != "]":
-            raise UserError(f"{name}:{line + text.count(chr(10), counted, at)}", "the list is cut off or lacks a comma")
+            raise UserError(
+                f"{name}:{line + text.count(chr(10), counted, at)}",
+                "the list is cut off or lacks a comma",
+                "mend the line",
+            )
 
 
 def _paragraphs(text: str, name: str) -> Iterator[RawRow]:
@@ -133,6 +141,10 @@ def _datasets_rows(name: str, *, split: str, parquet: Path | None = None) -> Ite
     """Yield the rows of a Parquet file or a hub data set through the `datasets` library."""
     import datasets
 
+    where, fix = f"data source {name}", "write the file again" if parquet else "check its name and split"
+    silence = "" if parquet else hub_silence()
+    if silence and not constants.HF_HUB_OFFLINE:  # the library would ask again for half a minute
+        raise UserError(where, silence, f"{CONNECT}, or set HF_HUB_OFFLINE=1 to use what is in the local cache")
     try:
         if parquet is not None:
             rows = datasets.load_dataset("parquet", data_files=str(parquet), split="train")
@@ -140,7 +152,9 @@ def _datasets_rows(name: str, *, split: str, parquet: Path | None = None) -> Ite
             rows = datasets.load_dataset(name, split=split)
     except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
         reason = str(error).partition("\n")[0]
-        raise UserError(f"data source {name}", f"cannot be loaded ({reason})", "check its name and split") from error
+        if silence:
+            raise UserError(where, f"{silence}, and it is not in the local cache", CONNECT) from error
+        raise UserError(where, f"cannot be loaded ({reason})", fix) from error
     for number, row in enumerate(rows, start=1):
         yield RawRow(f"{name}:row {number}", {key: value for key, value in row.items() if value is not None})
 

@@ -193,5 +193,5 @@ def load_run_report(directory: Path) -> RunReport:
         return RunReport.model_validate_json(text)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        key = ".".join(str(part) for part in first["loc"])
-        raise UserError(str(path), f"`{key}`: {first['msg']}", "train again with this version") from None
+        key = "".join(f"`{part}`: " for part in [".".join(map(str, first["loc"]))] if part)
+        raise UserError(str(path), f"{key}{first['msg']}", "train again with this version") from None

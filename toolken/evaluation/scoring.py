@@ -121,7 +121,8 @@ def gold_value(gold: str | int | float | None, where: str) -> Fraction:
     """
     value = None if gold is None or isinstance(gold, bool) else read_value(str(gold))
     if value is None:
-        raise UserError(where, f"the gold answer {gold!r} is no number", "score files whose answers are numbers")
+        problem = "there is no gold answer" if gold is None else f"the gold answer {gold!r} is no number"
+        raise UserError(where, problem, "score questions whose answers are numbers")
     return value
 
 

@@ -41,10 +41,13 @@ def load_tools(reference: str) -> ToolSet:
         )
     module = import_file(path)
     if not hasattr(module, name):
-        public = [key for key, value in vars(module).items() if isinstance(value, (ToolSet, list, tuple, Tool))]
-        hint = did_you_mean(name, [key for key in public if not key.startswith("_")] or ["no set of tools"])
+        found = [key for key, value in vars(module).items() if isinstance(value, (ToolSet, list, tuple, Tool))]
+        public = [key for key in found if not key.startswith("_")]
+        hint = did_you_mean(name, public) if public else f"write `{name} = ToolSet([...])` in it"
         raise UserError(f"tools {reference}", f"{path.name} has no `{name}`", hint)
     loaded = _as_tools(getattr(module, name), reference)
+    if not loaded:
+        raise UserError(f"tools {reference}", f"`{name}` holds no tools", "put @tool functions there")
     return ToolSet(
         item if item.reference else replace(item, reference=f"{reference}#{item.name}", origin=(str(path), name))
         for item in loaded
@@ -60,7 +63,7 @@ def import_file(path: Path) -> ModuleType:
     name = f"toolken_user_{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise UserError(str(path), "this is not a Python file")
+        raise UserError(str(path), "this is not a Python file", _FORMS)
     module = importlib.util.module_from_spec(spec)
     if str(path.parent) not in sys.path:
         sys.path.append(str(path.parent))
@@ -69,10 +72,10 @@ def import_file(path: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         del sys.modules[name]
-        problem = str(error.problem if isinstance(error, UserError) else error)
-        raise UserError(
-            f"{path}:{_line(error, path)}", f"importing it raised {type(error).__name__}: {problem}"
-        ) from error
+        where = f"{path}:{_line(error, path)}"
+        if isinstance(error, UserError):
+            raise UserError(where, f"{error.where}: {error.problem}", error.fix) from error
+        raise UserError(where, f"importing it raised {type(error).__name__}: {error}", "mend the file") from error
     return module
 
 
@@ -96,5 +99,8 @@ def _as_tools(value: object, reference: str) -> ToolSet:
                     f"entry {position} is a {type(item).__name__}, not a tool",
                     "put @tool functions there",
                 )
-        return ToolSet(value)
+        try:
+            return ToolSet(value)
+        except UserError as error:
+            raise UserError(f"tools {reference}", error.problem, error.fix) from error
     raise UserError(f"tools {reference}", f"it is a {type(value).__name__}, not a ToolSet or a list of tools", _FORMS)

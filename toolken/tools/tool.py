@@ -95,11 +95,14 @@ class Tool:
         check_schema(self.parameters, where)
         properties = self.parameters.get("properties", {})
         if sorted(self.order) != sorted(properties):
-            raise UserError(where, f"its order {list(self.order)} does not name each of its arguments once")
+            problem = f"its order {list(self.order)} does not name each of its arguments once"
+            raise UserError(where, problem, f"its arguments: {', '.join(properties)}")
         if self.variadic is not None and self.variadic not in self.order:
-            raise UserError(where, f"its variadic argument `{self.variadic}` is not one of its arguments")
+            problem = f"its variadic argument `{self.variadic}` is not one of its arguments"
+            raise UserError(where, problem, f"its arguments: {', '.join(self.order)}")
         if unknown := [name for name in self.required if name not in self.order]:
-            raise UserError(where, f"its required argument `{unknown[0]}` is not one of its arguments")
+            problem = f"its required argument `{unknown[0]}` is not one of its arguments"
+            raise UserError(where, problem, f"its arguments: {', '.join(self.order)}")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function itself, in this process and without limits."""
