@@ -50,6 +50,9 @@ COMMANDS = {
     "data validate": "data.VALIDATE",
     "data convert": "data.CONVERT",
     "data generate": "data.GENERATE",
+    "bench train": "bench.TRAIN",
+    "bench infer": "bench.INFER",
+    "bench scale": "bench.SCALE",
 }
 
 

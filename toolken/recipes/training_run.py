@@ -15,6 +15,7 @@ from toolken.inference.engine import Answer, Engine
 from toolken.inference.trace import printable
 from toolken.model.base import BaseLM
 from toolken.model.head import ToolkenHead
+from toolken.recipes.extension import join, old_features
 from toolken.recipes.measurement import build_report, measure_shift, sample_of, stage_records
 from toolken.recipes.preparation import (
     Aligned,
@@ -120,6 +121,9 @@ def run_first(config: Config, processes: Processes) -> Run:
             # 3. Features of the frozen base, once.
             with stages("features"):
                 features = extract_all(base, rows, section=config.features, processes=processes)
+                if old is not None and config.init_from is not None:
+                    negatives = old_features(config.init_from, old, base=base, prompt=context.prompt, splits=splits)
+                    features = features._replace(train=join(features.train, negatives))
 
             # 4. Rows and biases.
             with stages("solve"):
