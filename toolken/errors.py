@@ -60,5 +60,4 @@ def _shown(text: str) -> str:
     """Return a text on one line: control characters as escapes, what is too long without its middle."""
     if len(text) > _PART:
         text = f"{text[: _PART // 2]} ... {text[-_PART // 2 :]}"
-    line = " ".join(text.split())
-    return line if line.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
+    return " ".join("".join(c if c.isprintable() or c in " \n\r\t" else repr(c)[1:-1] for c in text).split())

@@ -58,7 +58,7 @@ def announced(text: str, pattern: str) -> str | None:
     """
     end: int | None = None
     try:
-        for match in _compiled(pattern).finditer(text, timeout=_SECONDS):
+        for match in compile_pattern(pattern).finditer(text, timeout=_SECONDS):
             end = match.end()
     except (TimeoutError, MemoryError):
         problem = f"{pattern!r} took more than {_SECONDS:g} s, or too much memory, on {len(text)} characters"
@@ -82,7 +82,7 @@ def format_value(value: Fraction) -> str:
 
 
 @functools.lru_cache(maxsize=32)
-def _compiled(pattern: str) -> regex.Pattern[str]:
+def compile_pattern(pattern: str) -> regex.Pattern[str]:
     """Compile a pattern; nested counts such as `(a{1000}){1000}` and recursion would take gigabytes."""
     counts = [count[:9] for count in _COUNT.findall(pattern[:_PATTERN_LIMIT])]
     if len(pattern) > _PATTERN_LIMIT or math.prod(max(1, int(count)) for count in counts) > _REPEATS:

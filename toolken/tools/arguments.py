@@ -16,7 +16,7 @@ from toolken.errors import ToolError, did_you_mean
 from toolken.tools.numeric import MAX_TEXT, normalise, show
 from toolken.tools.splitting import call_content, split_arguments, unwrap, visible
 from toolken.tools.tool import Tool
-from toolken.tools.values import check_arguments, parse_object, parse_value
+from toolken.tools.values import check_arguments, check_choices, parse_object, parse_value
 
 _KEYWORD = re.compile(r"(?:^|[,;])\s*([A-Za-z_][A-Za-z0-9_]*)\s*=(?!=)")
 
@@ -83,6 +83,8 @@ def _positional(content: str, tool: Tool, named: bool) -> dict[str, object]:
         if tool.numeric or tool.order[:1] == (tool.variadic,):
             content = unwrap(content, quotes=quotes)
         pieces = split_arguments(content, 0 if named else least, most, quotes=quotes)
+    if tool.variadic:
+        check_choices(len(pieces), _item_schema(tool.variadic, tool))
     arguments: dict[str, object] = {}
     rest: list[object] = []
     for index, piece in enumerate(pieces):
@@ -102,6 +104,7 @@ def _named(text: str, name: str, tool: Tool) -> object:
         return _value(text, tool.properties[name], name)
     quotes = takes_text(tool)
     pieces = split_arguments(unwrap(text, quotes=quotes), 0, None, quotes=quotes)
+    check_choices(len(pieces), _item_schema(name, tool))
     return [_value(piece, _item_schema(name, tool), name) for piece in pieces]
 
 

@@ -74,7 +74,8 @@ def import_file(path: Path) -> ModuleType:
         del sys.modules[name]
         where = f"{path}:{_line(error, path)}"
         if isinstance(error, UserError):
-            raise UserError(where, f"{error.where}: {error.problem}", error.fix) from error
+            tool = "" if error.where == "tools" else f"{error.where}: "
+            raise UserError(where, f"{tool}{error.problem}", error.fix) from error
         raise UserError(where, f"importing it raised {type(error).__name__}: {error}", "mend the file") from error
     return module
 

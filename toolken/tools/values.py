@@ -23,6 +23,7 @@ from toolken.tools.validation import choices, find_problem
 
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", '"': '"', "'": "'", "/": "/"}
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"?')
+_COMPARISONS = 1_000_000
 _WORDS = {"true": True, "false": False, "null": None, "none": None}
 
 
@@ -48,12 +49,24 @@ def parse_value(text: str, schema: Mapping[str, Any]) -> object:
             raise ToolError(f"{show(text)} is not a list; write [...]")
         items = schema.get("items", {})
         pieces = split_arguments(unwrap(text, quotes=True), 0, None, quotes=not _kinds(items) <= {"number", "integer"})
+        check_choices(len(pieces), items)
         return [parse_value(piece, items) for piece in pieces]
     if "object" in kinds:
         return parse_object(text)
     if not kinds and text.lower() in _WORDS:
         return _WORDS[text.lower()]
     return _clean(unquote(text))
+
+
+def check_choices(count: int, schema: Mapping[str, Any]) -> None:
+    """Refuse so many values where each is looked for among so many choices that it would take long.
+
+    Raises:
+        ToolError: There are too many.
+    """
+    choices_each = len(schema.get("enum", ()))
+    if count * choices_each > _COMPARISONS:
+        raise ToolError(f"{count} values are too many where each has {choices_each} choices")
 
 
 def parse_object(text: str) -> dict[str, object]:
