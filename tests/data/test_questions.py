@@ -46,7 +46,7 @@ def test_templates_are_filled_with_the_enlarged_numbers(tmp_path: Path) -> None:
     ("row", "message"),
     [
         ({"id": 1}, "`question` is missing"),
-        ({"question": " "}, "`question` is missing"),
+        ({"question": " "}, "`question` is empty"),
         ({"question": "x", "id": [1]}, "`id` is list"),
         ({"question": "x", "id": "a"}, r"the id 'a' stands at .*q\.jsonl:1 as well"),
         ("x", "is str, not an object"),

@@ -48,7 +48,7 @@ def run_infer(arguments: InferArguments) -> dict[str, object]:
         given = "has neither" if arguments.question is None else "has both"
         raise UserError("infer", f"{given} of `--question` and `--input`", "give one of them")
     if arguments.question is not None and arguments.output is not None:
-        raise UserError("--output", "goes with `--input`; one question is answered on screen", "leave it out")
+        raise UserError("--output", "goes with `--input` alone", "leave it out: one question is answered on screen")
     if arguments.input is not None and arguments.output is None:
         raise UserError("--output", "is missing", "name the JSONL file that the answers go to")
     questions = read_questions(arguments.input) if arguments.input is not None else []

@@ -76,7 +76,7 @@ def read_examples(
                 refused.append(str(error))
         if len(examples) == before:
             why = f" (the first: {refused[-1]})" if refused else ""
-            raise UserError(f"data source {source}", f"no usable row{why}")
+            raise UserError(f"data source {source}", f"no usable row{why}", "mend the rows, or name another source")
     return Rows(examples, refused)
 
 

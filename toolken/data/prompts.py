@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import jinja2
 
 from toolken.config import PromptSection
+from toolken.data.answers import compile_pattern
 from toolken.data.builtin_prompts import CHAT_INSTRUCTION, CONCLUSIONS, TEMPLATES
 from toolken.data.demonstrations import show_examples
 from toolken.data.encode import decode_piece, encode_piece, space_follows
@@ -136,9 +137,10 @@ def load_prompt(
         tokenizer: Needed for `builtin:chat` alone.
 
     Raises:
-        UserError: Unknown built-in, no such file, no placeholder, or no usable chat template.
+        UserError: Unknown built-in, no such file, no placeholder, no usable chat template, or a pattern that is none.
     """
     where = f"prompt.template {section.template}"
+    compile_pattern(section.answer_pattern)
     conclusion, stop, chat = section.conclusion, tuple(section.stop), section.template == CHAT
     if section.template.startswith(BUILTIN):
         name = section.template.removeprefix(BUILTIN)

@@ -65,8 +65,11 @@ def _question(raw: RawRow, number: int) -> Question:
             raw.where, f"the row is {type(row).__name__}, not an object", 'write {"id": 1, "question": "..."}'
         )
     text = row.get("question")
-    if not isinstance(text, str) or not text.strip():
-        raise UserError(raw.where, "`question` is missing or no text", 'write {"id": 1, "question": "..."}')
+    if not isinstance(text, str):
+        found = f"is {type(text).__name__}, not text" if "question" in row else "is missing"
+        raise UserError(raw.where, f"`question` {found}", 'write {"id": 1, "question": "..."}')
+    if not text.strip():
+        raise UserError(raw.where, "`question` is empty", "ask something, or leave the row out")
     identity = row.get("id", number)
     if isinstance(identity, bool) or not isinstance(identity, (str, int)):
         raise UserError(raw.where, f"`id` is {type(identity).__name__}", "write text or a whole number")
@@ -98,5 +101,5 @@ def read_questions(path: Path | str, *, root: Path | None = None) -> list[Questi
         seen[question.id] = raw.where
         questions.append(question)
     if not questions:
-        raise UserError(name, "no questions", "the file holds at least one row")
+        raise UserError(name, "no questions", "name a file, or a slice of one, with at least one row")
     return questions

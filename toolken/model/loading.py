@@ -109,7 +109,7 @@ def _quantization(kind: str, compute: torch.dtype) -> BitsAndBytesConfig:
 def _from_pretrained(source: Source, arguments: dict[str, Any]) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """Load both parts; whatever the library cannot find or build becomes one line."""
     place: dict[str, Any] = {"revision": source.revision, "local_files_only": bool(source.offline)}
-    part = "its tokenizer"
+    part = "its configuration or tokenizer"
     try:
         tokenizer = AutoTokenizer.from_pretrained(source.path, trust_remote_code=False, **place)
         part = "the base"

@@ -11,17 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.commands.test_cli import refuse
-from tests.recipes.saved import save_tiny_base, tiny_config
 from toolken import cli
-from toolken.recipes.training_run import train
 
-ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture(scope="module")
-def run_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("trained")
-    return train(tiny_config(save_tiny_base(folder / "base"), folder / "run")).directory
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -96,9 +88,9 @@ def test_ctrl_c_is_one_line_also_while_libraries_load(
 
 @pytest.mark.parametrize("base", [5, {"name": 5}, {"nme": "x"}, {"name": "nowhere/at/all"}])
 def test_an_artefact_that_records_no_usable_base_is_one_line(
-    run_directory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], base: object
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], base: object
 ) -> None:
-    copy = shutil.copytree(run_directory / "toolkens", tmp_path / "toolkens")
+    copy = shutil.copytree(trained / "run" / "toolkens", tmp_path / "toolkens")
     content = json.loads((copy / "toolkens.json").read_text())
     content["training"]["base"] = base
     (copy / "toolkens.json").write_text(json.dumps(content))
