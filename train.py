@@ -2,6 +2,7 @@
 
 python train.py --config configs/quickstart.yaml --out runs/quickstart
 python train.py --config configs/funcqa.yaml --data.root "$TOOLKEN_DATA" --solver.l2 1e-4
+accelerate launch --multi_gpu --num_processes 2 train.py --config configs/quickstart.yaml
 """
 
 import sys

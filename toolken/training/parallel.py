@@ -1,8 +1,9 @@
-"""Features extracted by several processes: every shard by one of them, with the bytes of a process alone.
+"""Features extracted by several processes: every shard by one of them, with the bytes of one process alone.
 
 Shards are planned from the inputs alone and stored by name, so it does not matter who computes which: the next one
-goes to whoever is free, the longest first. The processes must be given the same examples and base, and see one cache
-folder; several machines therefore need a shared one. What differs or cannot be seen is refused before any work.
+goes to whoever is free, the longest first. Bytes are those of one process with as many threads as each of these has.
+The processes must be given the same examples and base, and see one cache folder: several machines need a shared one.
+What differs or cannot be seen is refused before any work.
 """
 
 from __future__ import annotations
