@@ -7,6 +7,7 @@ in a question are ordinary characters.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -39,6 +40,7 @@ def lead(after: str) -> str:
     return "" if not after or after[-1].isspace() or after[-1] == ">" else " "
 
 
+@functools.lru_cache(maxsize=64)
 def frame_prefix(tokenizer: PreTrainedTokenizerBase, before: str) -> tuple[int, ...]:
     """Return the ids of the shared part."""
     return encode_start(tokenizer, before.removesuffix(" "))
