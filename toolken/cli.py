@@ -70,19 +70,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING, stream=sys.stderr)
     logging.addLevelName(logging.WARNING, "warning")
     warnings.showwarning = _show_warning
-    with _stoppable():
+    with _stoppable() as received:
         try:
             return _run(arguments)
-        except UserError as error:
-            print(f"error: {error}", file=sys.stderr)
-            return 2
-        except OSError as error:
-            if error.filename is None and error.errno not in DISK:
+        except (Exception, KeyboardInterrupt) as error:
+            if isinstance(error, KeyboardInterrupt):
+                received.append(error)
+            if received:  # libraries turn an interruption into errors of their own
+                return _say_stopped(received[0], arguments)
+            problem = _expected(error)
+            if problem is None:
                 raise
-            print(f"error: {_file_problem(error)}", file=sys.stderr)
+            print(f"error: {problem}", file=sys.stderr)
             return 2
-        except KeyboardInterrupt as stop:
-            return _say_stopped(stop, arguments)
 
 
 def _run(arguments: list[str]) -> int:
@@ -98,21 +98,23 @@ def _run(arguments: list[str]) -> int:
 
 
 @contextmanager
-def _stoppable() -> Iterator[None]:
-    """Let both signals that ask a process to end unwind it, so that it closes what it has open."""
+def _stoppable() -> Iterator[list[KeyboardInterrupt]]:
+    """Let both signals that ask a process to end unwind it, so that all it has open is closed; list those that came."""
+    received: list[KeyboardInterrupt] = []
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield received
         return
 
     def stop(number: int, frame: object) -> None:
-        raise Stopped(number)
+        received.append(Stopped(number))
+        raise received[-1]
 
     before = {number: signal.getsignal(number) for number in STATUS}
     for number, handler in before.items():
         if handler not in (signal.SIG_IGN, None):  # a job in the background of a shell ignores Ctrl-C
             signal.signal(number, stop)
     try:
-        yield
+        yield received
     finally:
         for number, handler in before.items():
             if handler is not None:
@@ -144,8 +146,12 @@ def _check_unicode(arguments: list[str]) -> None:
             raise UserError(f"argument {place}", f"{argument!a} is not UTF-8 text", "set the terminal to UTF-8")
 
 
-def _file_problem(error: OSError) -> UserError:
-    """Say which file, or that the disk, let a command down."""
+def _expected(error: BaseException) -> UserError | None:
+    """Return bad input, or which file, or that the disk, let a command down; None for a bug."""
+    if isinstance(error, UserError):
+        return error
+    if not isinstance(error, OSError) or (error.filename is None and error.errno not in DISK):
+        return None
     place = error.filename2 or error.filename or "disk"
     return UserError(str(place), error.strerror or str(error), "check the path, its rights and the space that is left")
 

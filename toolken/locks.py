@@ -12,16 +12,16 @@ import json
 import os
 import socket
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
+from types import TracebackType
 
 from toolken.errors import UserError
 from toolken.files import room_for
 
 
 class Lock:
-    """A held lock file; `release` it, or use `held` in a `with` statement.
+    """A held lock file; `release` it, or use it in a `with` statement.
 
     Args:
         path: The lock file; its folder must exist.
@@ -56,6 +56,14 @@ class Lock:
         os.close(self._descriptor)
         self._descriptor = -1
 
+    def __enter__(self) -> Lock:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()
+
     def _open(self, where: Path, fix: str) -> int:
         while True:
             descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
@@ -82,13 +90,3 @@ def _holder(descriptor: int) -> str:
         return f"process {found['pid']} on {found['host']}, since {found['since']},"
     except (OSError, ValueError, KeyError, TypeError):
         return "another process"  # it has just begun, and not said who it is
-
-
-@contextmanager
-def held(path: Path, *, where: Path, fix: str) -> Iterator[None]:
-    """Hold a lock file during the block; see `Lock`."""
-    lock = Lock(path, where=where, fix=fix)
-    try:
-        yield
-    finally:
-        lock.release()

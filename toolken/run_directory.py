@@ -31,7 +31,9 @@ from toolken.settings.yaml_files import parse_yaml
 
 _IGNORED = ("name", "out", "tracking", "features.cache")
 _LOCK = ".lock"
-_FOLDERS = ("toolkens", "plots", "tables")
+RESULT = "result.json"
+TOOLKENS = "toolkens"
+_FOLDERS = (TOOLKENS, "plots", "tables")
 _BEGINNING = ("metrics.jsonl", "wandb-id.txt", "wandb", "config.yaml")
 
 
@@ -66,7 +68,7 @@ class RunDirectory:
         self._lock = lock_run(self.path)
         try:
             self.resumed = self._enter(config)
-            self.result = self._stored_result()
+            self.result = stored_result(self.path)
         except BaseException:
             self.close()
             raise
@@ -79,12 +81,12 @@ class RunDirectory:
     @property
     def result_file(self) -> Path:
         """Written last: the run is done."""
-        return self.path / "result.json"
+        return self.path / RESULT
 
     @property
     def toolkens(self) -> Path:
         """The artefact."""
-        return self.path / "toolkens"
+        return self.path / TOOLKENS
 
     def finish(self, result: Mapping[str, object]) -> None:
         """Store the result and thereby mark the run as done; call it after everything else is written."""
@@ -109,8 +111,6 @@ class RunDirectory:
 
     def _enter(self, config: Config) -> bool:
         """Compare with the settings that are there, or write them; return whether some were there."""
-        for folder in (self.path, *(self.path / name for name in _FOLDERS)):
-            sweep(folder)
         entries = {entry.name for entry in self.path.iterdir()}
         if self.config_file.name not in entries:
             foreign = sorted(name for name in entries if name != _LOCK)
@@ -132,24 +132,28 @@ class RunDirectory:
         write_text(self.config_file, dump_config(config))
         return True
 
-    def _stored_result(self) -> dict[str, object] | None:
-        """Return the result of a finished run; one whose artefact is gone counts as unfinished."""
-        if not self.result_file.is_file() or not self.toolkens.is_dir():
-            return None
-        try:
-            stored = json.loads(self.result_file.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return None
-        return stored if isinstance(stored, dict) else None
+
+def stored_result(folder: Path) -> dict[str, object] | None:
+    """Return the result of a finished run; one whose artefact is gone counts as unfinished."""
+    if not (folder / RESULT).is_file() or not (folder / TOOLKENS).is_dir():
+        return None
+    try:
+        stored = json.loads((folder / RESULT).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return stored if isinstance(stored, dict) else None
 
 
-def lock_run(path: Path) -> Lock:
-    """Lock the folder of a run for whoever is about to write into it.
+def lock_run(path: Path, *, fix: str = "give another `--out`") -> Lock:
+    """Lock the folder of a run for whoever is about to write into it, and clear away what a killed one left half-done.
 
     Raises:
         UserError: A live process holds it.
     """
-    return Lock(path / _LOCK, where=path, fix="give another `--out`")
+    lock = Lock(path / _LOCK, where=path, fix=fix)
+    for folder in (path, *(path / name for name in _FOLDERS)):
+        sweep(folder)
+    return lock
 
 
 def differences(config_file: Path, config: Config) -> list[str]:

@@ -12,6 +12,7 @@ import resource
 import signal
 import sys
 import threading
+import traceback
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,9 @@ def child(request: dict[str, Any]) -> None:
         sys.stdout.flush()
         if "folder" in request:
             Path(request["log"] + ".operations").write_text("\n".join(operations.done), encoding="utf-8")
+    except BaseException:  # what a fresh interpreter would end with
+        traceback.print_exc()
+        sys.stderr.flush()
     finally:
         os._exit(status)
 

@@ -60,8 +60,7 @@ class MergeArguments(ListArguments):
 def calibrate(arguments: CalibrateArguments) -> dict[str, object]:
     """Shift the solved bias by validation rows, and say what changed."""
     config = load_config(arguments.run / "config.yaml")
-    source = arguments.run / "toolkens"
-    return recalibrate(config, source=source, output=arguments.output or source, section=arguments.calibration)
+    return recalibrate(config, run=arguments.run, output=arguments.output, section=arguments.calibration)
 
 
 def report(arguments: ReportArguments) -> dict[str, object]:

@@ -12,7 +12,6 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,7 +23,7 @@ from toolken.data.questions import Question
 from toolken.errors import UserError
 from toolken.files import room_for
 from toolken.inference.engine import Answer, Engine
-from toolken.locks import held
+from toolken.locks import Lock
 from toolken.model.artefact import HeadInfo, read_info
 from toolken.model.base import BaseLM
 from toolken.model.head import ToolkenHead
@@ -70,9 +69,9 @@ def _recorded_base(info: HeadInfo, where: str) -> BaseSection:
         raise UserError(where, problem, "copy the artefact again, or train it again") from error
 
 
-def hold_output(output: Path) -> AbstractContextManager[None]:
-    """Hold an output file for the `with` block; another process that writes it is refused, or refuses us."""
-    return held(output.with_name(f".{output.name}.lock"), where=output, fix="name another file with `--output`")
+def hold_output(output: Path) -> Lock:
+    """Hold an output file in a `with` statement; another process that writes it is refused, or refuses us."""
+    return Lock(output.with_name(f".{output.name}.lock"), where=output, fix="name another file with `--output`")
 
 
 def answer_to_file(loaded: Loaded, questions: Sequence[Question], output: Path) -> dict[str, object]:

@@ -53,6 +53,15 @@ FALSE_CALLS = 5
 """False calls per 1,000 tokens of unseen plain text above which a run warns."""
 
 
+PLAIN = "false calls per 1,000 tokens of plain text"
+"""How the warning that they are many goes on."""
+
+RECALIBRATED = (
+    "the bias was calibrated again after the run: rates, biases and the curve of shifts are those of the new one; "
+    "context shift, sample answers and times are those of the run"
+)
+
+
 def mean_loss(features: Features, weight: Tensor, bias: Tensor, *, base: BaseLM) -> float | None:
     """Return the mean loss in nats over all positions, without a prior; None over nothing."""
     if not len(features):
@@ -115,9 +124,7 @@ def build_report(
     left_out: Sequence[str],
 ) -> RunReport:
     """Put together everything but what the end of the run adds: stages, samples and settings."""
-    train, validation, unseen = (decide_split(split, head, base=base) for split in features)
-    calls = int((features.validation.toolken >= 0).sum())
-    return RunReport(
+    report = RunReport(
         title=config.name,
         base={"name": base.name, "dtype": str(base.dtype), "device": str(base.device), "fingerprint": base.fingerprint},
         tools=list(head.names),
@@ -125,27 +132,50 @@ def build_report(
             "training positions": len(features.train),
             "training calls": int((features.train.toolken >= 0).sum()),
             "validation positions": len(features.validation),
-            "validation calls": calls,
+            "validation calls": int((features.validation.toolken >= 0).sum()),
             "rows left out": len(left_out),
         },
         facts={key: _short(value) for key, value in training_record(solution, config).items() if key != "base"},
-        splits={
+        loss_curve=_loss_curve(solution),
+        loss_axis="epochs" if solution.log else "evaluations of loss and gradient",
+        cross_validation=[StrengthPoint.model_validate(point) for point in solution.cross_validation],
+        l2=solution.l2,
+        context_shift=shift,
+    )
+    report = with_bias(report, head, calibration, base=base, features=features)
+    plain = report.plain_text or Rate(0, 0)
+    warnings = warnings_of(head, solution, shift, plain=plain, grid=config.solver.l2_grid)
+    return report.model_copy(update={"warnings": warnings})
+
+
+def with_bias(
+    report: RunReport, head: ToolkenHead, calibration: Calibration | None, *, base: BaseLM, features: SplitFeatures
+) -> RunReport:
+    """Return a report with everything that depends on the bias as this head has it."""
+    train, validation, unseen = (decide_split(split, head, base=base) for split in features)
+    found = {
+        "splits": {
             "train": _split_metrics(train, features.train, head, base=base),
             "validation": _split_metrics(validation, features.validation, head, base=base),
         },
-        plain_text=false_calls(unseen),
-        per_tool=_tool_metrics(head, train, validation),
-        loss_curve=_loss_curve(solution),
-        loss_axis="epochs" if solution.log else "evaluations of loss and gradient",
-        shift_curve=[ShiftPoint.model_validate(point) for point in calibration.curve] if calibration else [],
-        shift=calibration.shift if calibration else None,
-        shift_calls=calls,
-        cross_validation=[StrengthPoint.model_validate(point) for point in solution.cross_validation],
-        l2=solution.l2,
-        confusion=Confusion(labels=[*head.names, "a word"], matrix=confusion(validation, len(head.names)).tolist()),
-        context_shift=shift,
-        warnings=warnings_of(head, solution, shift, plain=false_calls(unseen), grid=config.solver.l2_grid),
-    )
+        "plain_text": false_calls(unseen),
+        "per_tool": _tool_metrics(head, train, validation),
+        "shift_curve": [ShiftPoint.model_validate(point) for point in calibration.curve] if calibration else [],
+        "shift": calibration.shift if calibration else None,
+        "shift_calls": int((features.validation.toolken >= 0).sum()),
+        "confusion": Confusion(labels=[*head.names, "a word"], matrix=confusion(validation, len(head.names)).tolist()),
+    }
+    return report.model_copy(update=found)
+
+
+def recalibrated(
+    report: RunReport, head: ToolkenHead, calibration: Calibration, *, base: BaseLM, features: SplitFeatures
+) -> RunReport:
+    """Return the report of a run whose bias was calibrated again, with a remark on what is still of before."""
+    renewed = with_bias(report, head, calibration, base=base, features=features)
+    kept = [line for line in report.warnings if PLAIN not in line and line != RECALIBRATED]
+    found = [*kept, *_plain_warning(renewed.plain_text or Rate(0, 0)), RECALIBRATED]
+    return renewed.model_copy(update={"warnings": found})
 
 
 def _short(value: object) -> str:
@@ -200,14 +230,19 @@ def warnings_of(
         found.append("the solver stopped before its tolerance: raise solver.max_iterations or solver.l2")
     if not solution.log and not solution.convex:
         found.append("the base caps its logits, so the rows are a stationary point, not the one optimum")
-    if plain.n and 1000 * plain.value > FALSE_CALLS:
-        calls = f"{1000 * plain.value:.0f} false calls per 1,000 tokens of plain text"
-        found.append(f"{calls}: add text like that of your users to data.negatives (`generated` has some)")
+    found += _plain_warning(plain)
     if shift is not None and shift.value > shift.threshold:
         found.append(f"context shift {shift.value:.2f}: {shift.verdict}")
     for line in found:
         print(f"warning: {line}", file=sys.stderr)
     return found
+
+
+def _plain_warning(plain: Rate) -> list[str]:
+    if not plain.n or 1000 * plain.value <= FALSE_CALLS:
+        return []
+    rate = f"{1000 * plain.value:.0f} {PLAIN}"
+    return [f"{rate}: add text like that of your users to data.negatives (`generated` has some)"]
 
 
 def stage_records(stages: Sequence[StageTime]) -> list[Stage]:

@@ -25,17 +25,22 @@ def log_curve(tracker: Tracker, solution: Solution) -> None:
 
 def result_record(run: RunDirectory, report: RunReport, *, seconds: float) -> dict[str, object]:
     """Return the JSON object that the command line prints last."""
-    validation = report.splits["validation"]
     return {
         "run_dir": str(run.path),
         "toolkens": str(run.toolkens),
-        "val": {
-            "loss": validation.loss,
-            **validation.detection.as_dict(),
-            "false_calls": validation.false_calls.as_dict(),
-            "examples": validation.examples,
-        },
+        "val": validation_record(report),
         "seconds": round(seconds, 1),
+    }
+
+
+def validation_record(report: RunReport) -> dict[str, object]:
+    """Return what the result of a run says about its validation rows."""
+    validation = report.splits["validation"]
+    return {
+        "loss": validation.loss,
+        **validation.detection.as_dict(),
+        "false_calls": validation.false_calls.as_dict(),
+        "examples": validation.examples,
     }
 
 
