@@ -100,6 +100,11 @@ def test_law_10_shared_shards_have_the_bytes_of_a_process_alone_and_are_computed
     assert all_bytes(tmp_path / "shared") == alone
 
 
+def test_nothing_to_extract_needs_no_cache(base: BaseLM, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ends = both(monkeypatch, lambda crew: fill_together(base, {"none": []}, section=section(tmp_path), processes=crew))
+    assert [end.exception() for end in ends] == [None, None] and not list(tmp_path.iterdir())
+
+
 def test_processes_with_other_examples_are_refused_before_any_work(
     base: BaseLM, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -58,6 +58,8 @@ def fill_together(
         UserError: As for `extract`; or the processes differ in what they are given, do not see the same folder, or one
             of them failed.
     """
+    if not any(splits.values()):
+        return
     plans = {label: plan(base, encoded, section) for label, encoded in splits.items() if encoded}
     tasks = _agree(plans, _tasks(plans, splits), processes)
     shown = processes.first and bool(tasks)
@@ -75,9 +77,9 @@ def fill_together(
             columns = compute(base, forward, splits[label], shard=shard, read=told)
             plans[label].cache.write(number, columns)
         processes.exchange()
-        told(0)
-    if processes.first:
-        _require_all(tasks, plans, splits)
+        if processes.first:
+            told(0)
+            _require_all(tasks, plans, splits)
 
 
 def _tasks(plans: Mapping[str, Plan], splits: Mapping[str, Sequence[Encoded]]) -> list[Task]:
