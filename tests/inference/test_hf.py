@@ -106,3 +106,13 @@ def test_fed_tokens_are_counted() -> None:
     backend.rank([request([7, 8, 9, 10])])
     assert backend.fed_tokens == 4 == backend.release(0)
     assert backend.seconds > 0
+
+
+def test_a_slot_ranks_the_toolkens_of_each_request_also_when_it_asked_with_others_before() -> None:
+    base = tiny_base("llama")
+    head = head_of(base, [add, look], bias=1e6)
+    backend = HFBackend(base, head)
+    ids = [7, 8, 9]
+    for allowed in ({0}, {1}, {0, 1}, {0}, set(), {1}):
+        (ranked,) = backend.rank([request(ids, toolkens=frozenset(allowed))])
+        assert {candidate.toolken for candidate in ranked if candidate.toolken >= 0} == allowed
