@@ -81,6 +81,47 @@ def test_other_settings_in_the_same_folder_are_refused_and_change_nothing(tmp_pa
     assert {**before, ".lock": b""} == {**after, ".lock": b""}
 
 
+@pytest.mark.parametrize("done", [True, False])
+def test_a_run_does_not_go_on_with_files_that_hold_something_else(tmp_path: Path, done: bool) -> None:
+    rows, prompt = tmp_path / "rows_1.jsonl", tmp_path / "prompt.txt"
+    rows.write_text("one\n")
+    prompt.write_text("Q: [QUESTION]\nA:")
+    flags = ("--data.root", str(tmp_path), "--data.train", "rows_*.jsonl[:9]", "--prompt.template", str(prompt))
+    with RunDirectory(config(tmp_path / "run", *flags)) as run:
+        (run.path / "metrics.jsonl").write_text("{}\n")
+        if done:
+            run.toolkens.mkdir()
+            run.finish({"f1": 0.5})
+    before = {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir() if path.is_file()}
+    for file, message in ((rows, "data.train: rows_1.jsonl has changed"), (prompt, "prompt.txt has changed")):
+        content = file.read_text()
+        file.write_text(content + "more")
+        with pytest.raises(UserError, match=f"{message} since this run began; put it back.*--out"):
+            RunDirectory(config(tmp_path / "run", *flags))
+        file.write_text(content)
+        RunDirectory(config(tmp_path / "run", *flags)).close()
+    (tmp_path / "rows_2.jsonl").write_text("two\n")
+    with pytest.raises(UserError, match=r"rows_2.jsonl has come since"):
+        RunDirectory(config(tmp_path / "run", *flags))
+    (tmp_path / "rows_2.jsonl").unlink()
+    rows.unlink()  # what is gone is missed by whoever reads it; a finished run reads nothing
+    with RunDirectory(config(tmp_path / "run", *flags)) as run:
+        assert run.resumed and (run.result is not None) is done
+    assert {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir() if path.is_file()} == before
+
+
+def test_a_run_killed_before_it_noted_its_files_notes_them_when_it_goes_on(tmp_path: Path) -> None:
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text("one\n")
+    flags = ("--data.train", str(rows))
+    RunDirectory(config(tmp_path / "run", *flags)).close()
+    (tmp_path / "run" / "inputs.json").unlink()
+    RunDirectory(config(tmp_path / "run", *flags)).close()
+    rows.write_text("two\n")
+    with pytest.raises(UserError, match="rows.jsonl has changed"):
+        RunDirectory(config(tmp_path / "run", *flags))
+
+
 def test_settings_written_by_another_version_are_compared_by_what_is_there(tmp_path: Path) -> None:
     with RunDirectory(config(tmp_path)) as run:
         run.config_file.write_text(run.config_file.read_text() + "removed: 1\n")
@@ -177,7 +218,7 @@ def test_what_a_refused_run_has_worked_out_stays(tmp_path: Path) -> None:
         with pytest.raises(UserError), RunDirectory(config(folder)) as run:
             (run.path / name).mkdir()
             raise UserError("disk", "full")
-        assert sorted(path.name for path in folder.iterdir()) == ["config.yaml", name]
+        assert sorted(path.name for path in folder.iterdir()) == sorted(["config.yaml", "inputs.json", name])
     with pytest.raises(ZeroDivisionError), RunDirectory(config(tmp_path / "crash")):
         raise ZeroDivisionError
     assert (tmp_path / "crash" / "config.yaml").is_file()

@@ -6,8 +6,8 @@ system releases with the process, however it dies. A run that is refused (`UserE
 leaves nothing: the command can be given again with the setting mended and the same folder.
 
 Which settings make a run "the same": all but those that cannot change a number in the result: `name`, `out`,
-`tracking`, and where features are cached. The result is written last, so that its existence proves that everything
-else is complete.
+`tracking`, and where features are cached. The files that they name must hold the same, too. The result is written last,
+so that its existence proves that everything else is complete.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from pathlib import Path
 from types import TracebackType
 
 from toolken.config import Config
+from toolken.data.inputs import input_digests
 from toolken.errors import UserError
 from toolken.files import read_text, sweep, write_json, write_text
 from toolken.locks import Lock
@@ -34,7 +35,8 @@ _LOCK = ".lock"
 RESULT = "result.json"
 TOOLKENS = "toolkens"
 _FOLDERS = (TOOLKENS, "plots", "tables")
-_BEGINNING = ("metrics.jsonl", "wandb-id.txt", "wandb", "config.yaml")
+_INPUTS = "inputs.json"
+_BEGINNING = ("metrics.jsonl", "wandb-id.txt", "wandb", _INPUTS, "config.yaml")
 
 
 def identity(config: Config) -> str:
@@ -120,6 +122,7 @@ class RunDirectory:
                 )
                 raise UserError(str(self.path), problem, "give a new or empty folder with `--out`")
             write_text(self.config_file, dump_config(config))
+            write_json(self.path / _INPUTS, input_digests(config))
             return False
         differing = differences(self.config_file, config)
         if differing:
@@ -130,15 +133,35 @@ class RunDirectory:
                 "give another folder with `--out`, leave `--out` away, or delete this one",
             )
         write_text(self.config_file, dump_config(config))
+        self._check_inputs(input_digests(config))
         return True
+
+    def _check_inputs(self, digests: Mapping[str, str]) -> None:
+        """Refuse to go on with files that do not hold what they held; those that are gone are for reading to miss."""
+        known = _read_record(self.path / _INPUTS)
+        if known is None:  # killed before it was written, or finished by a release that wrote none
+            if stored_result(self.path) is None:
+                write_json(self.path / _INPUTS, digests)
+            return
+        for name, digest in digests.items():
+            if known.get(name) != digest:
+                raise UserError(
+                    str(self.path),
+                    f"{name} {'has changed' if name in known else 'has come'} since this run began",
+                    "put it back, give another folder with `--out`, or delete this one",
+                )
 
 
 def stored_result(folder: Path) -> dict[str, object] | None:
     """Return the result of a finished run; one whose artefact is gone counts as unfinished."""
     if not (folder / RESULT).is_file() or not (folder / TOOLKENS).is_dir():
         return None
+    return _read_record(folder / RESULT)
+
+
+def _read_record(file: Path) -> dict[str, object] | None:
     try:
-        stored = json.loads((folder / RESULT).read_text(encoding="utf-8"))
+        stored = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
     return stored if isinstance(stored, dict) else None
