@@ -26,7 +26,10 @@ OPERATORS = frozenset("=≈+*×÷/^<>≤≥")
 
 def _raw(tokenizer: PreTrainedTokenizerBase, text: str, special: bool) -> list[int]:
     try:
-        ids: list[int] = tokenizer(text, add_special_tokens=False, split_special_tokens=not special)["input_ids"]
+        # Not verbose: what is too long for the base is said by whoever knows what it is.
+        ids: list[int] = tokenizer(text, add_special_tokens=False, split_special_tokens=not special, verbose=False)[
+            "input_ids"
+        ]
     except (TypeError, UnicodeError) as error:
         if is_unicode(text):
             raise

@@ -276,6 +276,8 @@ def check_base(info: HeadInfo, base: BaseLM, where: str) -> None:
     given = f"`{base.name}` ({dtype}, d={base.hidden_size}, {base.fingerprint[:12]})"
     if info.base_name != base.name:
         fix = f"load the base `{info.base_name}`, or train on `{base.name}`"
+    elif info.hidden_size != base.hidden_size:
+        fix = "another model lies there now: name the one of the training run, or train again"
     elif info.base_dtype and info.base_dtype != dtype:
         fix = f"load it with dtype: {info.base_dtype}, or train again"
     else:
