@@ -70,6 +70,8 @@ class DataSection(Section):
     """Sources of plain text on which false calls are reported, without rows that are trained on; empty: generated."""
     limit: int | None = Field(default=None, ge=1)
     """Keep only the first rows of every source of examples, for trials."""
+    per_tool: int | None = Field(default=None, ge=1)
+    """Train on a row only while a tool that it calls has fewer rows than so many; rows without calls are all kept."""
     on_bad_row: Literal["error", "skip"] = "error"
     """What a row without a usable call or span does: stop with its line, or be reported and left out."""
     require_examples: bool = False
@@ -83,7 +85,8 @@ class PromptSection(Section):
     """The context in which the base sees a question, in training and in use alike."""
 
     template: str = "builtin:one-hop"
-    """`builtin:one-hop`, `builtin:multi-hop`, `builtin:plain`, `builtin:chat`, or a text file with `[QUESTION]`."""
+    """`builtin:one-hop`, `builtin:multi-hop`, `builtin:plain`, `builtin:answer-is`, `builtin:chat`, or a text file with
+    `[QUESTION]`."""
     demonstrations: str = "auto"
     """Per-tool demonstrations in argument mode: `auto` (from training examples), or a file pattern with `{tool}`."""
     demonstrations_per_tool: int = Field(default=4, ge=0)
@@ -202,6 +205,17 @@ class InferenceSection(Section):
         return value
 
 
+class EvaluationSection(Section):
+    """The benchmark that methods are compared on."""
+
+    benchmark: str | None = None
+    """`funcqa_oh`, `funcqa_mh`, `gsm8k_xl`, `kamel_30`, `kamel_60`, `kamel_100`, `kamel_234` or `virtualhome`."""
+    limit: int | None = Field(default=None, ge=1)
+    """Questions of a fixed, seeded slice; all if unset."""
+    seed: int = 0
+    """Seed of the slice."""
+
+
 class TrackingSection(Section):
     """Weights & Biases, on top of `metrics.jsonl`."""
 
@@ -225,7 +239,7 @@ class Config(Section):
     out: Path | None = None
     """Run directory; `runs/<name>-<hash of the settings>` if unset."""
     tools: str = "arithmetic"
-    """Built-in tool set `arithmetic`, or `FILE.py:NAME` of your own ToolSet."""
+    """Built-in tool set `arithmetic`, `benchmark:NAME` for a benchmark's own, or `FILE.py:NAME` of your own ToolSet."""
     init_from: Path | None = None
     """Artefact whose rows are kept, byte for byte, while tools are added to it; its prompt serves unless one is set."""
     sample_questions: list[str] = []
@@ -237,4 +251,5 @@ class Config(Section):
     solver: SolverSection = SolverSection()
     calibration: CalibrationSection = CalibrationSection()
     inference: InferenceSection = InferenceSection()
+    evaluation: EvaluationSection = EvaluationSection()
     tracking: TrackingSection = TrackingSection()

@@ -30,7 +30,7 @@ class InferArguments(Section):
     output: Path | None = None
     """JSONL file that the answers are written to."""
     tools: str | None = None
-    """`FILE.py:NAME` of your own ToolSet; built-in tools need none."""
+    """`FILE.py:NAME` of your own ToolSet, or `benchmark:NAME`; built-in tools need none."""
     trace: bool = False
     """Show reasoning, calls and results in colour as they happen."""
     base: BaseSection = BaseSection()

@@ -43,15 +43,18 @@ A:"""
 
 PLAIN = "Q: [QUESTION]\nA:"
 
+ANSWER_IS = "Question: [QUESTION]\nAnswer: The answer is"
+
 CHAT_INSTRUCTION = (
     "Answer in one or two short sentences. Write each calculation with its result, and end with: So, the answer is X."
 )
 
-TEMPLATES = {"one-hop": ONE_HOP, "multi-hop": MULTI_HOP, "plain": PLAIN}
+TEMPLATES = {"one-hop": ONE_HOP, "multi-hop": MULTI_HOP, "plain": PLAIN, "answer-is": ANSWER_IS}
 # What a training answer ends with where it has no conclusion, so that training sees the end that decoding will see.
 CONCLUSIONS = {
     "one-hop": " So, the answer is [RESULT].",
     "multi-hop": " #### [RESULT]",
     "plain": "",
+    "answer-is": "",
     "chat": " So, the answer is [RESULT].",
 }

@@ -1,8 +1,8 @@
 """One row to one `Example`; the form of a row is told by its keys.
 
 Forms: the inline markup (`question`, `answer`), the published training file (`text`, `tar_eq`), character spans
-(`question`, `answer` or `text`, and `calls`), chat (`messages`) and plain text (`text`). Whatever is ambiguous or
-misaligned is refused with the row's place, never guessed.
+(`question`, `answer` or `text`, and `calls`), chat (`messages`), plain text (`text`), and the own forms of GSM8K and
+KAMEL. Whatever is ambiguous or misaligned is refused with the row's place, never guessed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from toolken.data.example import CallSpan, Example
+from toolken.data.gsm8k import is_gsm8k, read_gsm8k
 from toolken.data.inline import check_call, cuts_number, parse_inline
+from toolken.data.kamel import is_kamel, read_kamel
 from toolken.data.rows import RawRow
 from toolken.errors import UserError
 
@@ -198,6 +200,8 @@ def read_row(raw: RawRow, tools: Tools) -> Example:
         ("messages" in row, read_chat),
         ("tar_eq" in row, read_published),
         ("calls" in row, read_spans),
+        (is_kamel(row), read_kamel),
+        (is_gsm8k(row), read_gsm8k),
         ("question" in row or "answer" in row, read_inline),
         ("text" in row, read_plain),
     ]

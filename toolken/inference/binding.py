@@ -81,7 +81,8 @@ def _problem(record: ToolRecord, tool: Tool | None) -> str:
     if not record.trained:
         return "no training example"
     if tool is None:
-        place = record.reference.partition("#")[0] if record.reference.partition(":")[0].endswith(".py") else ""
+        named = record.reference.partition(":")[0]
+        place = record.reference.partition("#")[0] if named.endswith(".py") or named == "benchmark" else ""
         return f"pass its tool set (--tools {place or 'FILE.py:NAME'}, or Engine(tools=...))"
     if tool.schema_hash != record.schema_hash:
         raise UserError(

@@ -27,7 +27,7 @@ from toolken.locks import Lock
 from toolken.model.artefact import HeadInfo, read_info
 from toolken.model.base import BaseLM
 from toolken.model.head import ToolkenHead
-from toolken.tools.loading import load_tools
+from toolken.recipes.preparation import load_tool_set
 
 
 class Loaded(NamedTuple):
@@ -42,7 +42,7 @@ def load_engine(toolkens: Path, *, tools: str | None, base: BaseSection, inferen
 
     Args:
         toolkens: Artefact directory.
-        tools: `FILE.py:NAME` of tools that are not built in.
+        tools: `FILE.py:NAME` or `benchmark:NAME` of tools that are not built in.
         base: Settings that are set here win over those that the artefact recorded.
         inference: Limits and sampling.
     """
@@ -50,7 +50,7 @@ def load_engine(toolkens: Path, *, tools: str | None, base: BaseSection, inferen
     section = _recorded_base(info, str(toolkens)).model_copy(update=base.model_dump(exclude_unset=True))
     model = BaseLM.load(**section.model_dump())
     head = ToolkenHead.load(toolkens, base=model)
-    own = load_tools(tools) if tools else None
+    own = load_tool_set(tools, None) if tools else None
     # Who shares a batch changes no answer: after running out of memory, a smaller one goes on with what is there.
     settings = inference.model_dump(mode="json", exclude={"batch_size"})
     state: list[object] = [info.weights_sha256, info.prompt.hash, model.fingerprint, settings]

@@ -13,9 +13,8 @@ from toolken.config import Config, SolverSection
 from toolken.errors import UserError
 from toolken.metrics import Detection, Rate
 from toolken.model.base import BaseLM
-from toolken.recipes.preparation import align_splits, load_base, load_context, load_splits
+from toolken.recipes.preparation import align_splits, load_base, load_context, load_splits, load_tool_set
 from toolken.recipes.solving import SplitFeatures, extract_all, fit
-from toolken.tools.loading import load_tools
 from toolken.tools.toolset import ToolSet
 from toolken.training.decisions import Decisions, decide, detections, false_calls, total
 from toolken.training.features import Features
@@ -44,7 +43,7 @@ def parse_method(method: str, section: SolverSection) -> SolverSection:
 def cross_validate(config: Config, methods: Sequence[str], folds: int) -> list[dict[str, object]]:
     """Return one record for each method: F1 with interval and false calls, over folds and on validation rows."""
     sections = [parse_method(method, config.solver) for method in methods]
-    tools = load_tools(config.tools)
+    tools = load_tool_set(config.tools, config.data.root)
     splits = load_splits(config.data, tools.names)
     base = load_base(config.base)
     context = load_context(config, base=base, tools=tools, examples=splits.train)

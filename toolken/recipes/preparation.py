@@ -9,8 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import NamedTuple
 
 from toolken.config import BaseSection, Config, DataSection, GenerateSection, PromptSection
@@ -22,9 +24,14 @@ from toolken.data.questions import read_questions
 from toolken.data.rows import data_root
 from toolken.data.splits import drop_overlap, split_by_hash
 from toolken.errors import UserError
+from toolken.evaluation.benchmarks.catalogue import load_benchmark
 from toolken.model.base import BaseLM
 from toolken.model.head import ToolkenHead
+from toolken.tools.loading import load_tools
 from toolken.tools.toolset import ToolSet
+
+BENCHMARK = "benchmark:"
+"""What a reference to the tools of a benchmark starts with."""
 
 UNSEEN_SEED = 1_000_003
 """Seed of generated plain text that no training run draws from."""
@@ -79,6 +86,34 @@ def load_base(section: BaseSection, *, announce: bool = True) -> BaseLM:
     return BaseLM.load(**section.model_dump())
 
 
+def load_tool_set(reference: str, root: Path | None) -> ToolSet:
+    """Return the tools that a setting names: those of a benchmark, else those that `load_tools` knows.
+
+    Args:
+        reference: `arithmetic`, `benchmark:NAME` or `FILE.py:NAME`.
+        root: Folder of the data sets; see `data_root`.
+
+    Raises:
+        UserError: The reference names nothing, or what it names cannot be loaded.
+    """
+    if reference.startswith(BENCHMARK):
+        return load_benchmark(reference.removeprefix(BENCHMARK)).tools(data_root(root))
+    return load_tools(reference)
+
+
+def first_per_tool(rows: Sequence[Example], count: int) -> list[Example]:
+    """Return the rows, in order, without those whose tools all have `count` rows already."""
+    rows_of: Counter[str] = Counter()
+    kept = []
+    for row in rows:
+        called = {call.tool for call in row.calls}
+        if called and all(rows_of[tool] >= count for tool in called):
+            continue
+        rows_of.update(called)
+        kept.append(row)
+    return kept
+
+
 def load_splits(section: DataSection, tools: Sequence[str]) -> Splits:
     """Read every split, and keep held-out questions out of training.
 
@@ -109,6 +144,8 @@ def load_splits(section: DataSection, tools: Sequence[str]) -> Splits:
     held_out = [row.question or row.answer for row in validation] + excluded
     train, dropped = drop_overlap(train, held_out)
     left_out += [f"{row.origin}: dropped, its question is held out" for row in dropped]
+    if section.per_tool is not None:
+        train = first_per_tool(train, section.per_tool)
     plain = _plain(section.generate, section.generate.seed + NEGATIVES_SEED)
     negatives, again = drop_overlap(read(section.negatives, plain), held_out)
     left_out += [f"{row.origin}: dropped, its text is held out" for row in again]

@@ -26,13 +26,13 @@ from toolken.recipes.preparation import (
     load_base,
     load_context,
     load_splits,
+    load_tool_set,
 )
 from toolken.recipes.reporting import headline, log_curve, result_record, track
 from toolken.recipes.solving import calibrate_head, extract_all, extract_together, fit, frozen_rows, make_head
 from toolken.run_directory import RunDirectory, default_directory
 from toolken.settings.loading import dump_config
 from toolken.stages import Stages
-from toolken.tools.loading import load_tools
 from toolken.tools.toolset import ToolSet
 from toolken.tracking import Tracker
 from toolken.training.processes import Processes
@@ -84,7 +84,7 @@ def prepare(config: Config, stages: Stages, processes: Processes) -> Prepared:
     """Load the base and the tools, and align the rows of every split in the context that inference uses."""
     with stages("base"):
         base = load_base(processes.on_own_device(config.base), announce=processes.first)
-    own = load_tools(config.tools)
+    own = load_tool_set(config.tools, config.data.root)
     old = ToolkenHead.load(config.init_from, base=base) if config.init_from else None
     tools = extended_tools(old, own)
     with stages("data"):

@@ -11,14 +11,16 @@ own limits if it sets out to. Each process that it starts has a memory limit of 
 before the tool ends its own process stays. This guards against mistakes and against what models write into arguments,
 not against a tool that means harm: run only tools that you trust.
 
-A tool that can be imported (a module's, or FILE:NAME) runs in a fresh interpreter. One that cannot be (defined in a
-script, a notebook or inside a function) runs in a fork of this process, where the tool must not use a GPU or what
-other threads of the parent hold.
+A tool that can be imported (a module's, or FILE:NAME) runs in a fresh interpreter; so does a `functools.partial` of
+one that fixes arguments by name, which go along with each call. One that cannot be (defined in a script, a notebook
+or inside a function) runs in a fork of this process, where the tool must not use a GPU or what other threads of the
+parent hold.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import signal
 import sys
@@ -82,12 +84,13 @@ class Executor:
             return Outcome("refused", f"<{tool.name}> is only described: no function is bound to it")
         try:
             checked = _complete(tool, check_arguments(tool, arguments))
-            payload = encode(checked, _MAX_ARGUMENTS)
+            function, fixed = _unbound(tool.function)
+            payload = encode({**checked, **fixed}, _MAX_ARGUMENTS)
         except ToolError as error:
             return Outcome("refused", str(error))
         with self._lock:
             try:
-                target = self._load(tool.function, tool)
+                target = self._load(function, tool)
                 return target if isinstance(target, Outcome) else self._call(target, payload)
             except OSError as error:
                 return Outcome("crash", f"no process could be started for the tool ({error.strerror})")
@@ -174,6 +177,13 @@ def _target(function: Function, tool: Tool) -> list[Any]:
         found = getattr(found, part, None)
     same = found is function or (isinstance(found, Tool) and found.function is function)
     return ["module", module, qualified] if same else []
+
+
+def _unbound(function: Function) -> tuple[Function, Mapping[str, object]]:
+    """Return what a partial stands for: the function, and the arguments that it fixes by name."""
+    if isinstance(function, functools.partial) and not function.args:
+        return function.func, function.keywords
+    return function, {}
 
 
 def _complete(tool: Tool, arguments: dict[str, object]) -> dict[str, object]:
