@@ -27,7 +27,7 @@ from toolken.tools.arithmetic import ARITHMETIC
 WIDTH = 8
 NAMES = ("gcd", "add")
 RUN = settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
-LONG_RUN = settings(max_examples=20_000, suppress_health_check=[HealthCheck.function_scoped_fixture])
+LONG_RUN = settings(max_examples=5_000, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def good_head() -> ToolkenHead:

@@ -38,7 +38,7 @@ FILES = [
 ]
 NAMES = st.sampled_from(["a.jsonl", "a.json", "a.txt"])
 RUN = settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
-LONG_RUN = settings(max_examples=20_000, suppress_health_check=[HealthCheck.function_scoped_fixture])
+LONG_RUN = settings(max_examples=5_000, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def read_everything(file: Path) -> None:

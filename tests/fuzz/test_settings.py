@@ -18,7 +18,7 @@ from toolken.settings.tree import Tree
 KEYS = [*Tree.of(Config).leaves, *Tree.of(Config).sections]
 CONFIGS = sorted((Path(__file__).parents[2] / "configs").glob("*.yaml"))
 RUN = settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
-LONG_RUN = settings(max_examples=20_000, suppress_health_check=[HealthCheck.function_scoped_fixture])
+LONG_RUN = settings(max_examples=5_000, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def check(argv: list[str]) -> None:

@@ -59,7 +59,7 @@ def test_any_markup_is_refused_or_round_trips(text: str) -> None:
 
 
 @pytest.mark.long
-@settings(max_examples=100_000)
+@settings(max_examples=50_000)
 @given(text=MARKUP)
 def test_any_markup_is_refused_or_round_trips_at_length(text: str) -> None:
     check_markup(text)
@@ -131,3 +131,9 @@ def test_a_hostile_pattern_of_an_artefact_is_refused_in_time(pattern: str) -> No
             extract_answer("a" * 5000, pattern)
         except UserError as error:
             assert "prompt.answer_pattern" in str(error) and len(str(error)) < 3000
+
+
+def test_a_pattern_that_refers_to_itself_is_refused_before_it_runs() -> None:
+    for pattern in ("(?R)", "(a(?1)?b)", "(?P<x>a(?&x)?)"):
+        with pytest.raises(UserError, match="refers to itself"):
+            extract_answer("aabb", pattern)

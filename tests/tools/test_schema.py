@@ -92,6 +92,27 @@ def test_exact_fractions_are_numbers_and_multiples_are_those_that_are_written() 
 
 
 @pytest.mark.parametrize(
+    ("value", "schema", "fits"),
+    [
+        (True, {"enum": [1]}, False),
+        (1, {"const": True}, False),
+        (1.0, {"const": 1}, True),
+        ([True, 1], {"uniqueItems": True}, True),
+        ([{"a": 1}, {"a": 1.0}], {"uniqueItems": True}, False),
+        ({"a": [False]}, {"enum": [{"a": [0]}]}, False),
+        (True, {"type": "number"}, False),
+        (True, {"minimum": 5}, True),
+        (2.0, {"type": "integer"}, True),
+    ],
+)
+def test_truth_values_are_no_numbers_and_whole_floats_are_integers(
+    value: object, schema: dict[str, object], fits: bool
+) -> None:
+    assert jsonschema.Draft202012Validator(schema).is_valid(value) == fits
+    assert (find_problem(value, schema) is None) == fits
+
+
+@pytest.mark.parametrize(
     ("schema", "message"),
     [
         (True, "parameters.properties.x is bool"),
@@ -206,6 +227,8 @@ def test_arguments_that_no_process_can_take_are_refused_and_never_raise() -> Non
     loop: list[object] = []
     loop.append(loop)
     with Executor(timeout=1) as executor:
+        small = Tool("f", "", {"properties": {"x": {"maximum": 5}}}, ("x",), None, hostile_tools.echo.function)
+        assert executor.run(small, {"x": 10**10_000}).status == "refused"
         for value in (loop, {"a": loop}, 10**10_000, float("nan"), {"a": float("inf")}, object(), b"x", [1] * 10**6):
             assert executor.run(Tool("f", "", {"properties": {"x": {}}}, ("x",), None, hostile_tools.echo.function),
                                 {"x": value}).status == "refused"  # fmt: skip
