@@ -9,6 +9,7 @@ from toolken.inference.backend import Candidate, Request
 from toolken.inference.events import Event
 from toolken.inference.filling import Context, Failure, Splice
 from toolken.inference.machine import Machine, Mode
+from toolken.tools.rule import Rule
 from toolken.tools.tool import Outcome, Tool, tool
 
 EOS = b"</s>"
@@ -101,6 +102,9 @@ class PlainScript:
             raise UserError("result", "the tokenizer cannot write it")
         return Splice(self._backend.ids_of(result), result)
 
+    def write(self, text: str, follows: str) -> Splice:
+        return Splice(self._backend.ids_of(text), text)
+
 
 def play(
     moves: Sequence[Move | list[Move]],
@@ -110,19 +114,20 @@ def play(
     config: InferenceSection | None = None,
     stop: Sequence[str] = (),
     max_length: int | None = None,
+    rule: Rule | None = None,
 ) -> tuple[Machine, list[Event], ScriptedBackend]:
     """Run one machine to its end; calls run by Python's own addition where no outcomes are given."""
     backend = ScriptedBackend(moves, max_length=max_length)
     script = PlainScript(backend, stop=stop)
     known = {0: add, 1: look} if tools is None else tools
-    machine = Machine(script, backend, tools=known, config=config or InferenceSection())
+    machine = Machine(script, backend, tools=known, config=config or InferenceSection(), rule=rule)
     events: list[Event] = []
     waiting = list(outcomes)
     while machine.mode is not Mode.DONE:
         if machine.mode is Mode.EXECUTING:
             execution = machine.execution()
             values = list(execution.arguments.values())
-            result = sum(values, Fraction(0)) if execution.tool is add else values[0]
+            result = sum(values, Fraction(0)) if execution.tool is add else (values or [execution.tool()])[0]
             machine.finish_call(waiting.pop(0) if waiting else Outcome("ok", result=result))
         else:
             machine.choose(backend.rank([machine.request()])[0])

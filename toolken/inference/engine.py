@@ -79,7 +79,7 @@ class Engine:
     Args:
         base: The frozen base.
         head: Its toolkens; None decodes words alone.
-        tools: The user's own tools; built-in ones bind by themselves.
+        tools: The user's own tools, and their rule; built-in ones bind by themselves.
         prompt: The reasoning prompt; by default the one that the toolkens were trained in.
         config: Limits, sampling, choice of tools.
 
@@ -106,6 +106,8 @@ class Engine:
         for note in [*binding.notes, *_unused_settings(base)]:
             LOG.warning(note)
         self.tools: dict[int, Tool] = binding.tools
+        # Without a toolken that may be picked there is nothing to rule.
+        self._rule = tools.rule if tools is not None and binding.tools else None
         self.demonstrations = {
             tool.name: _demonstrations(records[row].demonstrations, tool) for row, tool in binding.tools.items()
         }
@@ -178,7 +180,8 @@ class Engine:
         script = QuestionScript(
             question, prompt=self.prompt, demonstrations=self.demonstrations, tokenizer=self.base.tokenizer
         )
-        return Machine(script, self.backend, tools=self.tools, config=self.config, slot=next(self._slots))
+        slot = next(self._slots)
+        return Machine(script, self.backend, tools=self.tools, config=self.config, rule=self._rule, slot=slot)
 
     def _answer(self, question: str, machine: Machine, usage: Usage) -> Answer:
         if machine.finish_reason is None:

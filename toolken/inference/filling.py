@@ -2,13 +2,13 @@
 
 Toolkens are masked by the request itself. Tokens of numeric tools are the best ones that can still become arguments;
 the attempt ends at the bracket that matches, wherever in a token it stands. An end-of-sequence token, a new line or
-too many tokens leave the arguments unfinished.
+too many tokens leave the arguments unfinished. What a question's contexts are is a protocol here: `Script`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from toolken.config import InferenceSection
 from toolken.inference.backend import Candidate
@@ -38,6 +38,24 @@ class Splice(NamedTuple):
 
     ids: list[int]
     text: str
+
+
+class Script(Protocol):
+    """How a question looks to the base; the ids are those that training saw."""
+
+    question: str
+    start: Context
+    lead: str
+    stop: tuple[str, ...]
+
+    def fill(self, tool: Tool, answer: Sequence[int], failures: Sequence[Failure]) -> Context:
+        """Return the context of argument mode, up to and including `<name>(`."""
+
+    def splice(self, before: str, result: str) -> Splice:
+        """Return what puts a result behind the text; UserError if the tokenizer changes the result."""
+
+    def write(self, text: str, follows: str) -> Splice:
+        """Return what puts a rule's text behind the text; its last space is left to a result that brings it."""
 
 
 class Filling:

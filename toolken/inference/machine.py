@@ -1,9 +1,10 @@
 """The mode machine of one question: what is ranked next, and what a picked token, toolken or outcome leads to.
 
 Reasoning mode: words and toolkens. A picked toolken opens argument mode (its tool's demonstrations, toolkens masked);
-written arguments wait in executing mode for an outcome. A result is spliced into the text and reasoning goes on; a
-failed call is asked for again with its error, then its toolken is banned at this position and the next best token is
-taken. Pure Python: no torch, no clock, no process.
+written arguments wait in executing mode for an outcome. A tool without arguments has no argument mode: it runs at
+once. A result is spliced into the text and reasoning goes on, as the rule of the tools allows; a failed call is asked
+for again with its error, then its toolken is banned at this position and the next best token is taken. Pure Python: no
+torch, no clock, no process.
 """
 
 from __future__ import annotations
@@ -13,16 +14,17 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from toolken.config import InferenceSection
 from toolken.errors import ToolError, UserError
 from toolken.inference.backend import Backend, Candidate, Request
 from toolken.inference.events import Call, CallRecord, Event, Result, Stop, StopReason, Text, json_value
-from toolken.inference.filling import Context, Failure, Filling, Splice
+from toolken.inference.filling import Context, Failure, Filling, Script
 from toolken.inference.text import AnswerText, Decoder
 from toolken.tools.arguments import parse_arguments
 from toolken.tools.results import format_result
+from toolken.tools.rule import Rule
 from toolken.tools.tool import Outcome, Tool
 
 
@@ -33,21 +35,6 @@ class Mode(enum.Enum):
     ARGUMENTS = "arguments"
     EXECUTING = "executing"
     DONE = "done"
-
-
-class Script(Protocol):
-    """How a question looks to the base; the ids are those that training saw."""
-
-    question: str
-    start: Context
-    lead: str
-    stop: tuple[str, ...]
-
-    def fill(self, tool: Tool, answer: Sequence[int], failures: Sequence[Failure]) -> Context:
-        """Return the context of argument mode, up to and including `<name>(`."""
-
-    def splice(self, before: str, result: str) -> Splice:
-        """Return what puts a result behind the text; UserError if the tokenizer changes the result."""
 
 
 class Execution(NamedTuple):
@@ -65,11 +52,19 @@ class Machine:
         backend: Read for its facts and for `token_text`; the caller ranks.
         tools: Row -> tool, for those that may be called.
         config: Limits, sampling, result format.
+        rule: Which tools may follow which.
         slot: The machine uses the slots `2 * slot` and `2 * slot + 1`.
     """
 
     def __init__(
-        self, script: Script, backend: Backend, *, tools: Mapping[int, Tool], config: InferenceSection, slot: int = 0
+        self,
+        script: Script,
+        backend: Backend,
+        *,
+        tools: Mapping[int, Tool],
+        config: InferenceSection,
+        rule: Rule | None = None,
+        slot: int = 0,
     ) -> None:
         self.mode = Mode.REASONING
         self.calls: list[CallRecord] = []
@@ -78,7 +73,7 @@ class Machine:
         self._script, self._backend, self._tools, self._config = script, backend, tools, config
         self.answer = AnswerText(Decoder(backend.token_text, script.start.ids), stop=script.stop, lead=script.lead)
         self._events: list[Event] = []
-        self._rows = frozenset(tools)
+        self._rule, self._rows, self._words = rule, frozenset(tools), True
         self._banned: set[int] = set()
         self._begun = 0
         self._runs: Counter[str] = Counter()
@@ -87,6 +82,8 @@ class Machine:
         self._arguments: Mapping[str, object] | None = None
         if self._too_long(script.start.ids):
             self._stop("context")
+        else:
+            self._take_turn()
 
     @property
     def prompt_tokens(self) -> int:
@@ -168,8 +165,26 @@ class Machine:
         self._banned.clear()
         self._resume()
         self._check_length()
+        if self.mode is Mode.REASONING:
+            self._take_turn()
 
     # Reasoning mode
+
+    def _take_turn(self) -> None:
+        """Ask the rule what may come next, and write what it writes."""
+        if self._rule is None:
+            return
+        turn = self._rule(self._script.question, tuple(call.tool for call in self.calls if call.outcome.ok))
+        if turn is None:
+            self._stop("stop")
+            return
+        self._words = turn.words
+        self._rows = frozenset(row for row, tool in self._tools.items() if tool.name in turn.names)
+        splice = self._script.write(turn.text, turn.follows)
+        if splice.ids:
+            self._say(self.answer.flush())
+            self._say(self.answer.insert(splice.ids, splice.text, "")[0])
+            self._check_length()
 
     def _choose_word_or_tool(self, ranked: Iterator[Candidate]) -> None:
         for candidate in ranked:
@@ -178,13 +193,17 @@ class Machine:
                 self._failures.clear()
                 self._fill(candidate.toolken)
                 return
+            if not self._words:
+                continue
             if candidate.token in self._backend.eos_ids:
                 self._stop("eos")
                 return
             if self.answer.lets_through(candidate.token):
                 self._write(candidate.token)
                 return
-        raise RuntimeError("the backend ranked no word that may follow")
+        if self._words:
+            raise RuntimeError("the backend ranked no word that may follow")
+        self._stop("length")  # the rule wants a call, and there may be no more of them
 
     def _write(self, token: int) -> None:
         self._banned.clear()
@@ -213,6 +232,10 @@ class Machine:
 
     def _fill(self, row: int) -> None:
         tool = self._tools[row]
+        if not tool.order:
+            self._filling = Filling(tool, row, context=Context((), []), decode=self._backend.token_text)
+            self._read_arguments(self._filling)
+            return
         context = self._script.fill(tool, self.answer.ids, self._failures)
         self._filling = Filling(tool, row, context=context, decode=self._backend.token_text)
         self._arguments = None
@@ -244,7 +267,7 @@ class Machine:
         filling = self._in_call()
         self._log(outcome, "")
         self._failures.append(Failure(filling.raw, outcome.detail))
-        if again and len(self._failures) <= self._config.retries:
+        if again and filling.tool.order and len(self._failures) <= self._config.retries:
             self._fill(filling.row)
             return
         self._banned.add(filling.row)

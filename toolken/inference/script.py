@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from toolken.data.encode import decode_piece, encode_piece, splice_ids
+from toolken.data.encode import decode_piece, encode_piece, encode_text, glues, splice_ids
 from toolken.data.prompts import Demonstrations, Prompt
 from toolken.errors import UserError
 from toolken.inference.filling import Context, Failure, Splice
@@ -69,3 +69,17 @@ class QuestionScript:
         if text not in (result, " " + result):
             raise UserError("result", f"the tokenizer cannot write {result[:40]!r}")
         return Splice(ids, text)
+
+    def write(self, text: str, follows: str) -> Splice:
+        """Return what puts the text of a rule behind the answer so far, encoded apart as words between calls are.
+
+        Args:
+            text: What the rule writes.
+            follows: A result that follows; where the tokenizer glues a space to its start, it brings the text's last.
+
+        Raises:
+            UserError: The tokenizer does not give the text back as it is.
+        """
+        if text.endswith(" ") and follows and glues(self._tokenizer, follows):
+            text = text[:-1]
+        return Splice(encode_text(self._tokenizer, text), text)

@@ -48,10 +48,11 @@ def load_tools(reference: str) -> ToolSet:
     loaded = _as_tools(getattr(module, name), reference)
     if not loaded:
         raise UserError(f"tools {reference}", f"`{name}` holds no tools", "put @tool functions there")
-    return ToolSet(
+    named = (
         item if item.reference else replace(item, reference=f"{reference}#{item.name}", origin=(str(path), name))
         for item in loaded
     )
+    return ToolSet(named, rule=loaded.rule)
 
 
 def import_file(path: Path) -> ModuleType:

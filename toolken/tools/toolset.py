@@ -1,7 +1,8 @@
 """An ordered, hashable set of tools: row `k` of the head is tool `k`.
 
 Invariant: names are unique and the order never changes; two sets with the same tools in the same order are equal and
-hash alike. There is no global registry: a set is a value.
+hash alike. There is no global registry: a set is a value. A rule about which tools may follow which belongs to the
+set, not to what a tool is: it plays no part in equality and hashes.
 """
 
 from __future__ import annotations
@@ -11,17 +12,22 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import overload
 
 from toolken.errors import UserError, did_you_mean
+from toolken.tools.rule import Rule
 from toolken.tools.tool import Tool, tool
 
 
 class ToolSet(Sequence[Tool]):
     """Tools in row order; takes Tools and plain typed functions.
 
+    Attributes:
+        rule: Which tools may follow which in an answer; None: any, at any time.
+
     Raises:
         UserError: Two tools have one name, or a function cannot be made a tool.
     """
 
-    def __init__(self, tools: Iterable[Tool | Callable[..., object]] = ()) -> None:
+    def __init__(self, tools: Iterable[Tool | Callable[..., object]] = (), *, rule: Rule | None = None) -> None:
+        self.rule = rule
         self._tools = tuple(item if isinstance(item, Tool) else tool(item) for item in tools)
         self._index: dict[str, int] = {}
         for row, item in enumerate(self._tools):
@@ -41,7 +47,7 @@ class ToolSet(Sequence[Tool]):
     def __getitem__(self, key: int | str | slice) -> Tool | ToolSet:
         """Return the tool of a row or of a name, or the set of a slice of rows."""
         if isinstance(key, slice):
-            return ToolSet(self._tools[key])
+            return ToolSet(self._tools[key], rule=self.rule)
         return self._tools[self.index(key) if isinstance(key, str) else key]
 
     def __contains__(self, item: object) -> bool:
@@ -55,7 +61,7 @@ class ToolSet(Sequence[Tool]):
 
     def __add__(self, other: Iterable[Tool | Callable[..., object]]) -> ToolSet:
         """Return this set with the other's rows behind its own."""
-        return ToolSet([*self._tools, *other])
+        return ToolSet([*self._tools, *other], rule=self.rule)
 
     def __repr__(self) -> str:
         return f"ToolSet({', '.join(f'<{name}>' for name in self.names)})"
@@ -84,4 +90,4 @@ class ToolSet(Sequence[Tool]):
 
     def subset(self, names: Iterable[str]) -> ToolSet:
         """Return the tools of these names, in the order of the names."""
-        return ToolSet([self._tools[self.index(name)] for name in names])
+        return ToolSet([self._tools[self.index(name)] for name in names], rule=self.rule)
