@@ -10,6 +10,7 @@ import decimal
 import json
 import math
 import operator
+import unicodedata
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
@@ -21,6 +22,7 @@ MAX_LINE = 4096
 """Longest result text, in characters."""
 
 _MAX_DEPTH = 50
+_JOINERS = "\u200c\u200d"
 _JSON_WHOLE = 2**53
 
 
@@ -29,7 +31,7 @@ def format_result(value: object, result_format: str = ".6g") -> str:
 
     Whole numbers are written with all their digits, also where they come as a Fraction or a float below 1e15. Other
     numbers get `result_format`, but never fewer digits than stand before the point, no `-0`, and no exponent between
-    1e-6 and 1e15.
+    1e-6 and 1e15. Texts are put on one line, without the characters that nobody sees.
 
     Raises:
         ToolError: The number is not finite, or too long.
@@ -40,7 +42,7 @@ def format_result(value: object, result_format: str = ".6g") -> str:
     if isinstance(value, (int, float, Fraction)):
         return _format_number(value, result_format)
     if isinstance(value, str):
-        line = " ".join(value.split())
+        line = " ".join(_visible(value).split())
         return line if len(line) <= MAX_LINE else line[: MAX_LINE - 3] + "..."
     if isinstance(value, (list, tuple)):
         return format_result_parts("[", [format_result(item, result_format) for item in value], "]")
@@ -48,6 +50,15 @@ def format_result(value: object, result_format: str = ".6g") -> str:
         parts = [f"{key}: {format_result(item, result_format)}" for key, item in value.items()]
         return format_result_parts("{", parts, "}")
     raise ToolError(f"a result of type {type(value).__name__} has no text form")
+
+
+def _visible(text: str) -> str:
+    """Return a text without what a reader does not see: controls, direction marks, tags; joiners of scripts stay."""
+    if text.isprintable():
+        return text
+    return "".join(
+        c for c in text if c.isspace() or c in _JOINERS or unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co")
+    )
 
 
 def format_result_parts(opening: str, parts: list[str], closing: str) -> str:
