@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands.bad_input.refusal import TRAIN, Bench, rows
 from tests.commands.test_cli import refuse
 from toolken import cli
+from toolken.tools.arithmetic import ARITHMETIC
 
 ROOT = Path(__file__).parents[3]
 
@@ -96,3 +98,17 @@ def test_an_artefact_that_records_no_usable_base_is_one_line(
     (copy / "toolkens.json").write_text(json.dumps(content))
     line = refuse(capsys, "infer", "--toolkens", str(copy), "--question", "3 + 4?")
     assert "nowhere" in line or "training.base" in line
+
+
+def test_a_tool_without_examples_is_masked_with_a_warning_unless_examples_are_required(
+    bench: Bench, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = {"question": "3 + 4?", "answer": "It is <add>(3, 4)=7<eoe>7."}
+    bench.write({"rows.jsonl": rows(row, {**row, "question": "4 + 3?"}, {**row, "question": "What is 4 and 3?"})})
+    flags = bench.fill(TRAIN).split() + ["--data.train", "rows.jsonl", "--data.validation", "rows.jsonl[:1]"]
+    flags += ["--solver.l2", "1e-3", "--prompt.template", "builtin:plain", "--data.negatives", "[]"]
+    refused = bench.refuse(*flags, "--data.require_examples", "True")
+    assert refused == "data.train: no row calls <subtract>; add rows, or set data.require_examples to False"
+    assert cli.main(flags) == 0
+    masked = ", ".join(f"<{name}>" for name in ARITHMETIC.names if name != "add")
+    assert f"warning: no training example calls {masked}: masked in decoding" in capsys.readouterr().err.splitlines()
