@@ -87,6 +87,8 @@ class PromptSection(Section):
     template: str = "builtin:one-hop"
     """`builtin:one-hop`, `builtin:multi-hop`, `builtin:plain`, `builtin:answer-is`, `builtin:chat`, or a text file with
     `[QUESTION]`."""
+    after: str = ""
+    """Text between the question and the answer, for a template file that ends in `[QUESTION]`."""
     demonstrations: str = "auto"
     """Per-tool demonstrations in argument mode: `auto` (from training examples), or a file pattern with `{tool}`."""
     demonstrations_per_tool: int = Field(default=4, ge=0)

@@ -132,7 +132,8 @@ def load_prompt(
 
     Args:
         section: `template` is a built-in name or a file with `[QUESTION]`; an empty `conclusion` means the built-in's
-            own one, and a chat prompt whose `stop` was left at its default ends with the model's own tokens only.
+            own one, and a chat prompt whose `stop` was left at its default ends with the model's own tokens only;
+            `after` follows the question where the template ends in it.
         root: Folder that a relative file name starts from, before the working directory.
         tokenizer: Needed for `builtin:chat` alone.
 
@@ -155,6 +156,10 @@ def load_prompt(
         if text.count(QUESTION) > 1:
             raise UserError(where, f"{text.count(QUESTION)} times {QUESTION} in the template", "keep the last one only")
     before, after = split_frame(text, where)
+    if after and section.after:
+        problem = f"the template goes on after {QUESTION}, with {after[:40]!r}"
+        raise UserError("prompt.after", problem, "leave it out, or end the template in [QUESTION]")
+    after = after or section.after.rstrip(" ")
     return Prompt(before, after, chat, section.answer_pattern, stop, conclusion)
 
 

@@ -1,8 +1,8 @@
 """One row to one `Example`; the form of a row is told by its keys.
 
 Forms: the inline markup (`question`, `answer`), the published training file (`text`, `tar_eq`), character spans
-(`question`, `answer` or `text`, and `calls`), chat (`messages`), plain text (`text`), and the own forms of GSM8K and
-KAMEL. Whatever is ambiguous or misaligned is refused with the row's place, never guessed.
+(`question`, `answer` or `text`, and `calls`), chat (`messages`), plain text (`text`), plans of marks (VirtualHome), and
+the own forms of GSM8K and KAMEL. Whatever is ambiguous or misaligned is refused with the row's place, never guessed.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from toolken.data.example import CallSpan, Example
 from toolken.data.gsm8k import is_gsm8k, read_gsm8k
 from toolken.data.inline import check_call, cuts_number, parse_inline
 from toolken.data.kamel import is_kamel, read_kamel
+from toolken.data.marks import is_marked, read_marked
 from toolken.data.rows import RawRow
 from toolken.errors import UserError
 
@@ -198,6 +199,7 @@ def read_row(raw: RawRow, tools: Tools) -> Example:
         raise UserError(raw.where, f"the row is {type(row).__name__}, not an object", f"a row has {FORMS}")
     readers: list[tuple[bool, Callable[[Row, str, Tools], Example]]] = [
         ("messages" in row, read_chat),
+        (is_marked(row), read_marked),
         ("tar_eq" in row, read_published),
         ("calls" in row, read_spans),
         (is_kamel(row), read_kamel),
