@@ -24,9 +24,9 @@ T = TypeVar("T")
 
 FIXED_L2 = 1e-3
 """Prior strength of a run with a fixed one, where the settings say `auto`."""
-QUICK_ROWS = 52
-QUICK_VALIDATION = 26
-QUICK_NEGATIVES = 13
+QUICK_ROWS = 39
+QUICK_VALIDATION = 13
+QUICK_NEGATIVES = 10
 
 
 @dataclass(frozen=True)
