@@ -107,6 +107,22 @@ def test_an_impatient_user_gets_the_same_one_line(base: Path, tmp_path: Path) ->
     last_line(job, signal.SIGINT, command)
 
 
+def test_an_interruption_that_a_library_turns_into_its_own_error_is_the_same_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def command(*_: object, **__: object) -> None:
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(10)
+        except BaseException as error:
+            raise ValueError("could not be serialised") from error
+
+    monkeypatch.setattr("toolken.cli._command", lambda name: command)
+    assert main(["train"]) == 143
+    captured = capsys.readouterr()
+    assert captured.err == "stopped by SIGTERM; what was complete is kept; to go on: toolken train\n"
+
+
 def test_the_line_repeats_what_was_typed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
