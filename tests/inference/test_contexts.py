@@ -85,6 +85,28 @@ def test_the_prefix_store_is_bounded_by_tokens() -> None:
     assert contexts.fed == fed + 1 + 31, "the one not used for longest was dropped"
 
 
+def test_a_pass_sees_no_more_columns_than_its_longest_context(monkeypatch: pytest.MonkeyPatch) -> None:
+    base = tiny_base()
+    contexts = open_contexts(base)
+    short, long = [5, 6, 7], list(range(5, 45))
+    for step in range(3):
+        contexts.hidden([request(0, [*short, *[9] * step]), request(1, [*long, *[9] * step])])
+    contexts.release(1)
+    seen: list[int] = []
+    hidden = base.hidden
+
+    def watched(ids: torch.Tensor, **given: torch.Tensor) -> torch.Tensor:
+        seen.append(given["mask"].shape[1])
+        return hidden(ids, **given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(base, "hidden", watched)
+    context = [*short, *[9] * 3]
+    got = contexts.hidden([request(0, context)])
+    assert seen == [len(context)], "columns of a context that has left cost nothing"
+    monkeypatch.undo()
+    torch.testing.assert_close(got[0], fresh(base, context), atol=2e-5, rtol=1e-4)
+
+
 def test_caches_with_windowed_layers_are_not_packed() -> None:
     from transformers import DynamicCache
 
@@ -99,9 +121,28 @@ def test_caches_with_windowed_layers_are_not_packed() -> None:
 
 def test_groups_keep_to_the_budget_of_padded_tokens() -> None:
     lengths = [2, 2, 3, 8, 9, 40]
-    cut = groups(lengths, 18)
+    cut = groups(lengths, 18, pass_tokens=1000)
     assert [lengths[rows] for rows in cut] == [[2, 2, 3], [8, 9], [40]]
-    assert groups([], 10) == []
+    assert groups([], 10, pass_tokens=5) == []
+
+
+def test_groups_cost_least_of_all_ways_to_cut() -> None:
+    rng = random.Random(1)
+    for _ in range(100):
+        lengths = sorted(rng.randrange(1, 60) for _ in range(rng.randrange(1, 8)))
+        overhead = rng.choice([0, 5, 40])
+
+        def cost(runs: list[list[int]], overhead: int = overhead) -> int:
+            return sum(len(run) * run[-1] + overhead for run in runs)
+
+        ways = []
+        for cuts in range(2 ** (len(lengths) - 1)):
+            ends = [at + 1 for at in range(len(lengths) - 1) if cuts >> at & 1] + [len(lengths)]
+            ways.append([lengths[begin:end] for begin, end in zip([0, *ends], ends, strict=False)])
+        fitting = [runs for runs in ways if all(len(run) == 1 or len(run) * run[-1] <= 90 for run in runs)]
+        found = [lengths[rows] for rows in groups(lengths, 90, pass_tokens=overhead)]
+        assert sum(found, []) == lengths and found in fitting
+        assert cost(found) == min(map(cost, fitting))
 
 
 def test_common_prefix() -> None:

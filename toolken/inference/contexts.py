@@ -22,6 +22,10 @@ from toolken.inference.backend import Request
 from toolken.inference.kv import KV, Pack, Shape, shape_of
 from toolken.model.base import BaseLM
 
+PASS_TOKENS = {"cpu": 40}
+"""Tokens that take as long as what a pass costs by itself: reading the weights, launching the layers."""
+ELSEWHERE = 1024
+
 
 class Contexts(Protocol):
     """Where hidden states come from; `fed` counts every token fed, prefixes included."""
@@ -53,13 +57,24 @@ def common_prefix(a: Sequence[int], b: Sequence[int]) -> int:
     return next(i for i in range(size) if a[i] != b[i])
 
 
-def groups(lengths: Sequence[int], budget: int) -> list[slice]:
-    """Cut rising lengths into runs whose padded size, rows times longest, stays within a budget of tokens."""
-    runs, begin = [], 0
+def groups(lengths: Sequence[int], budget: int, *, pass_tokens: int) -> list[slice]:
+    """Cut rising lengths into runs, one pass each, that cost least together.
+
+    A pass costs its padded size, rows times longest, and `pass_tokens` for itself; its size stays within the budget,
+    unless a single row is longer.
+    """
+    cost, begins = [0], [0]
     for end in range(1, len(lengths) + 1):
-        if end == len(lengths) or (end + 1 - begin) * lengths[end] > budget:
-            runs.append(slice(begin, end))
-            begin = end
+        longest = lengths[end - 1]
+        fitting = [at for at in range(end) if (end - at) * longest <= budget] or [end - 1]
+        best = min(fitting, key=lambda at: cost[at] + (end - at) * longest)
+        cost.append(cost[best] + (end - best) * longest + pass_tokens)
+        begins.append(best)
+    runs: list[slice] = []
+    end = len(lengths)
+    while end:
+        runs.insert(0, slice(begins[end], end))
+        end = begins[end]
     return runs
 
 
@@ -95,12 +110,16 @@ class PackedContexts:
         self._compute_prefixes(requests)
         fresh = {request.slot: ids for request in requests if (ids := self._sync(request))}
         longer = sorted((slot for slot, ids in fresh.items() if len(ids) > 1), key=lambda slot: len(fresh[slot]))
-        for rows in groups([len(fresh[slot]) for slot in longer], self._token_budget):
+        for rows in self._groups([len(fresh[slot]) for slot in longer]):
             self._prefill(longer[rows], fresh)
         single = [slot for slot, ids in fresh.items() if len(ids) == 1]
         if single:
             self._decode(single, fresh)
         return torch.stack([self._last(request.slot) for request in requests])
+
+    def _groups(self, lengths: Sequence[int]) -> list[slice]:
+        tokens = PASS_TOKENS.get(self._shape.device.type, ELSEWHERE)
+        return groups(lengths, self._token_budget, pass_tokens=tokens)
 
     def _last(self, slot: int) -> Tensor:
         last = self._slots[slot].last
@@ -112,7 +131,7 @@ class PackedContexts:
         """Compute the prefixes that new contexts start from, and drop those that were not used for longest."""
         wanted = [r.prefix for r in requests if len(r.prefix) > self._kept(r)]
         missing = sorted({prefix for prefix in wanted if prefix not in self._prefixes}, key=len)
-        for rows in groups([len(prefix) for prefix in missing], self._token_budget):
+        for rows in self._groups([len(prefix) for prefix in missing]):
             group = missing[rows]
             pack = Pack(self._shape, rows=len(group), columns=len(group[-1]))
             for name in range(len(group)):
@@ -173,8 +192,10 @@ class PackedContexts:
         for name in order:
             pack.add(name, self._park(name))
         hidden = pack.feed(self._base, [fresh[name] for name in order])
+        # A row that has a pack to itself stays there; of others a copy is kept, so that none holds the memory of all.
+        kept = pack.view if len(order) == 1 else pack.get
         for row, name in enumerate(order):
-            self._slots[name].kv, self._slots[name].last = pack.get(name), hidden[row]
+            self._slots[name].kv, self._slots[name].last = kept(name), hidden[row]
 
     def _decode(self, names: Sequence[int], fresh: dict[int, list[int]]) -> None:
         for name in [name for name in self._pack.names if name not in set(names)]:

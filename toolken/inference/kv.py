@@ -2,8 +2,8 @@
 
 Invariant of a pack: row `r` stands right-aligned in the columns `[columns - length_r, columns)`. So positions are
 evenly spaced columns without holes, and a windowed layer that measures distance in columns sees exactly what it would
-see of the context alone. Only caches whose layers are alike and keep every position can be packed; `shape_of` says
-so.
+see of the context alone. A pass sees the columns from the start of the longest row on; what stood before them is left
+where it is. Only caches whose layers are alike and keep every position can be packed; `shape_of` says so.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def shape_of(cache: Cache) -> Shape | None:
 
 
 class _Window(DynamicLayer):  # type: ignore[no-untyped-call]
-    """A layer of a pack: writes new columns into the pack's buffer and shows all columns up to them."""
+    """A layer of a pack: writes new columns into the pack's buffer and shows the columns up to them."""
 
     def __init__(self, keys: Tensor, values: Tensor, filled: int) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -136,10 +136,15 @@ class Pack:
 
     def get(self, name: int) -> KV:
         """Return a copy of a row's context."""
+        kv = self.view(name)
+        return KV(kv.keys.clone(), kv.values.clone())
+
+    def view(self, name: int) -> KV:
+        """Return a row's context where it lies: it holds the pack's memory, and changes with the pack."""
         row = self.names.index(name)
         end = self.columns - self.slack[row]
         place = slice(end - self.lengths[row], end)
-        return KV(self._keys[:, row, :, place].clone(), self._values[:, row, :, place].clone())
+        return KV(self._keys[:, row, :, place], self._values[:, row, :, place])
 
     def remove(self, name: int) -> None:
         """Remove a row; the last row takes its place, and columns that nobody needs go once they are many."""
@@ -169,11 +174,12 @@ class Pack:
         steps = torch.arange(width)
         ids = torch.tensor([[*row, *([0] * (width - len(row)))] for row in fresh])  # (rows, width)
         positions = lengths[:, None] + torch.minimum(steps, counts[:, None] - 1)
-        column = torch.arange(self.columns + width)
+        start = self.columns - max(self.lengths)
+        column = torch.arange(start, self.columns + width)
         mask = (column >= self.columns - lengths[:, None]) & (column < self.columns + counts[:, None])
         cache = DynamicCache()
         cache.layers = [
-            _Window(keys[:rows], values[:rows], self.columns)
+            _Window(keys[:rows, :, start:], values[:rows, :, start:], self.columns - start)
             for keys, values in zip(self._keys, self._values, strict=True)
         ]
         hidden = base.hidden(ids, mask=mask.long(), positions=positions, cache=cache)
