@@ -44,7 +44,7 @@ def test_law_10_a_calibration_killed_before_any_step_leaves_the_old_artefact_or_
     assert not before.bias.equal(after.bias) and before.weight.equal(after.weight)
     seen = set()
     # Every step of the save, then some of report, plots and result, then none.
-    steps = [(run / "toolkens", last) for last in range(1, 6)] + [(run, last) for last in (8, 9, 15, 20, 22)]
+    steps = [(run / "toolkens", last) for last in range(1, 7)] + [(run, last) for last in (8, 9, 15, 20, 22)]
     for folder, last in [*steps, (run, 0)]:
         status = forked(["calibrate", str(run), *TARGET], tmp_path / "log", folder=str(folder), last=last).end()
         bias = ToolkenHead.load(run / "toolkens").bias
