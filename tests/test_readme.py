@@ -82,7 +82,7 @@ def test_readme_commands_run_one_after_the_other(base: Path, tmp_path: Path, mon
 
 @pytest.mark.parametrize("file", CONFIGS, ids=lambda path: path.stem)
 def test_configs_train(file: Path, base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if "funcqa" in file.stem and not os.environ.get("TOOLKEN_DATA"):
+    if file.stem != "quickstart" and not os.environ.get("TOOLKEN_DATA"):
         pytest.skip("TOOLKEN_DATA names no folder: the official data sets are not part of the project")
     config = load_config(file, ["--base.name", str(base), *SMALL, "--out", str(tmp_path / "run")])
     assert isinstance(config, Config) and train(config).metrics["val"]

@@ -11,6 +11,7 @@ from toolken.data.formats import read_examples
 from toolken.data.prompts import load_demonstrations, load_prompt
 from toolken.data.questions import read_questions
 from toolken.data.splits import drop_overlap, question_key
+from toolken.errors import UserError
 from toolken.tools.arithmetic import ARITHMETIC
 
 ROOT = Path(os.environ.get("TOOLKEN_DATA") or "missing")
@@ -38,6 +39,28 @@ def test_law_13_funcqa_training_and_validation_share_no_question() -> None:
     assert len(kept) == 606
     tests = [q for name in ("oh", "mh") for q in read_questions(f"funcqa/funcqa_{name}.json", root=ROOT)]
     assert not {question_key(q.question) for q in tests} & {question_key(e.question) for e in [*kept, *validation]}
+
+
+@pytest.mark.parametrize(
+    ("source", "rows", "calls", "refused"),
+    [
+        ("gsm8k/train.jsonl[:6213]", 5175, 15701, 1038),
+        ("gsm8k/train.jsonl[6213:]", 1074, 3300, 186),
+        ("kamel/train_clean.json", 9069, 9069, 27),
+        ("kamel/sup_train.jsonl", 23400, 23400, 0),
+        ("kamel/sup_dev.jsonl", 1170, 1170, 0),
+    ],
+)
+def test_rows_of_other_benchmarks_are_used_or_refused(source: str, rows: int, calls: int, refused: int) -> None:
+    read = read_examples([source], root=ROOT, tools=None, on_bad_row="skip")
+    assert (len(read.examples), len(read.refused)) == (rows, refused)
+    assert sum(len(example.calls) for example in read.examples) == calls
+
+
+@pytest.mark.parametrize("test", [f"kamel/test_first_{size}.json" for size in (30, 60, 100, 234)])
+def test_law_13_a_test_file_of_kamel_cannot_be_trained_on(test: str) -> None:
+    with pytest.raises(UserError, match="`answer` is no list of texts|`subject` is missing"):
+        read_examples([test], root=ROOT, tools=None)
 
 
 def test_both_funcqa_files_give_the_same_calls() -> None:

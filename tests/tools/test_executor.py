@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import ast
+import functools
 import os
 import subprocess
 import sys
 import textwrap
 import time
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 
 from tests.tools import hostile_tools as hostile
+from toolken.tools import arithmetic
 from toolken.tools.arithmetic import ARITHMETIC
 from toolken.tools.executor import Executor
 from toolken.tools.loading import load_tools
@@ -170,6 +172,22 @@ def test_a_new_local_tool_runs_although_the_fork_is_older(executor: Executor) ->
             return x + number
 
         assert executor.run(fresh, {"x": 1}).result == 1 + number
+
+
+@pytest.mark.parametrize("importable", [True, False])
+def test_a_partial_runs_with_the_arguments_that_it_fixes(importable: bool) -> None:
+    def here(a: int, b: int) -> int:
+        return a + b
+
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+    function: Callable[..., object] = arithmetic.subtract if importable else here
+    fixed = Tool("fixed", "", schema, ("a",), function=functools.partial(function, b=7))
+    unsent = Tool("unsent", "", schema, ("a",), function=functools.partial(function, b=object()))
+    with Executor(timeout=LIMIT) as executor:
+        assert executor.run(fixed, {"a": 9}).result == (2 if importable else 16)
+        assert ("forked" in executor._workers) is not importable
+        assert executor.run(fixed, {"a": 9, "b": 1}).result in (None, 2 if importable else 16)
+        assert executor.run(unsent, {"a": 9}).status == "refused"
 
 
 def test_a_file_of_tools_is_imported_in_a_fresh_interpreter(tmp_path: Path) -> None:

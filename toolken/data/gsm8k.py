@@ -65,18 +65,19 @@ def read_gsm8k(row: Mapping[str, object], where: str, tools: Sequence[str] | Non
 
 def _split(expression: str, where: str) -> tuple[list[str], str | None]:
     """Return the numbers of an annotation and its operator, None for a bare number."""
-    values, operators, at = [], set(), 0
+    values: list[str] = []
+    operators: list[str] = []
+    at = 0
     while found := _VALUE.match(expression, at):
         values.append(found[1])
-        at = found.end()
-        if at == len(expression):
-            break
-        operators.add(expression[at])
-        at += 1
-    whole = at == len(expression) and len(operators) <= 1 and operators <= OPERATORS.keys()
-    if not values or not whole or (len(values) > 2 and not operators <= set(_CHAINED)):
+        operators.append(expression[found.end() : found.end() + 1])
+        at = found.end() + 1
+    closed = bool(operators) and operators.pop() == ""  # nothing stands behind the last number
+    kinds = set(operators)
+    one = len(kinds) <= 1 and kinds <= OPERATORS.keys() and (len(values) <= 2 or kinds <= set(_CHAINED))
+    if not closed or not one:
         raise UserError(where, f"<<{expression}=...>> is not one operation", _FIX)
-    return values, next(iter(operators), None)
+    return values, next(iter(kinds), None)
 
 
 def _same(written: str, result: str) -> bool:
