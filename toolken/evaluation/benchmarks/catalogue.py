@@ -7,8 +7,9 @@ from toolken.evaluation.benchmarks.benchmark import Benchmark
 from toolken.evaluation.benchmarks.funcqa import MULTI_HOP, ONE_HOP
 from toolken.evaluation.benchmarks.gsm8k_xl import GSM8K_XL
 from toolken.evaluation.benchmarks.kamel import KAMEL
+from toolken.evaluation.benchmarks.virtualhome import VIRTUALHOME
 
-_ALL: tuple[Benchmark, ...] = (ONE_HOP, MULTI_HOP, GSM8K_XL, *KAMEL)
+_ALL: tuple[Benchmark, ...] = (ONE_HOP, MULTI_HOP, GSM8K_XL, *KAMEL, VIRTUALHOME)
 
 BENCHMARKS = {benchmark.name: benchmark for benchmark in _ALL}
 

@@ -1,0 +1,1 @@
+"""A household in which plans are carried out: scenes, actions, plans."""
