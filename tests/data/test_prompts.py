@@ -147,6 +147,16 @@ def test_automatic_demonstrations_write_the_calls_of_their_tool_only() -> None:
     assert shown["ln"].text.count("Q: ") == 1 and "Natural logarithm" in shown["ln"].text
 
 
+def test_texts_without_a_question_are_shown_for_a_tool_that_no_question_calls() -> None:
+    texts = [
+        row("", "To sum up, ln 5 is 1.61.", CallSpan(19, 23, "ln", "5")),
+        row("", "Of 4 and 6 it is 2.", CallSpan(17, 18, "gcd", "4,6")),
+    ]
+    shown = load_demonstrations(PromptSection(), tools=ARITHMETIC, examples=[*EXAMPLES, *texts])
+    assert "\n\nTo sum up, ln 5 is <ln>(5)=1.61.\n\nQ: [QUESTION]\nA:" in shown["ln"].text
+    assert "Of 4 and 6" not in shown["gcd"].text
+
+
 def test_no_demonstrations_leave_the_head_and_chat_answers_start_on_a_line() -> None:
     none = load_demonstrations(PromptSection(demonstrations_per_tool=0), tools=GCD, examples=EXAMPLES)["gcd"].text
     assert none.count("Q: ") == 1 and none.startswith("The tool <gcd> is called as <gcd>(")

@@ -1,7 +1,8 @@
 """Worked calls of one tool, chosen from training examples and written as the text that argument mode continues.
 
 Invariant: the choice depends on the examples alone (no seed), and spreads over the shapes of the arguments. A call is
-written where its result stands: `76+18=<add>(76, 18)=94 cups`; calls of other tools show their results only.
+written where its result stands: `76+18=<add>(76, 18)=94 cups`; calls of other tools show their results only. Texts
+without a question are shown only for a tool that no question calls.
 """
 
 from __future__ import annotations
@@ -22,14 +23,19 @@ def _shape(example: Example, tool: str) -> tuple[int, bool, int]:
     return arguments.count(",") + 1, "." in arguments, len(example.calls)
 
 
+def _text(example: Example) -> str:
+    """Return what an example is told by: its question, or its text where there is none."""
+    return example.question or example.answer
+
+
 def _usual_first(rows: Sequence[Example]) -> list[Example]:
-    """Sort by how far the question's length is from the median."""
-    usual = statistics.median_low(len(row.question) for row in rows)
-    return sorted(rows, key=lambda row: (abs(len(row.question) - usual), row.question))
+    """Sort by how far the length of the question is from the median."""
+    usual = statistics.median_low(len(_text(row)) for row in rows)
+    return sorted(rows, key=lambda row: (abs(len(_text(row)) - usual), _text(row)))
 
 
 def _opening(example: Example) -> tuple[str, ...]:
-    return tuple(example.question.lower().split()[:2])
+    return tuple(_text(example).lower().split()[:2])
 
 
 def choose_examples(examples: Sequence[Example], tool: str, count: int) -> list[Example]:
@@ -38,12 +44,13 @@ def choose_examples(examples: Sequence[Example], tool: str, count: int) -> list[
     Frequent shapes come first, texts of usual length before others, and questions that open in a new way before
     those that open like one that is chosen already.
     """
+    calling = [example for example in examples if any(call.tool == tool for call in example.calls)]
+    asked = [example for example in calling if example.question]
     shapes: dict[tuple[int, bool, int], list[Example]] = defaultdict(list)
     seen: set[str] = set()
-    for example in examples:
-        known = example.question in seen or not example.question
-        if not known and any(call.tool == tool for call in example.calls):
-            seen.add(example.question)
+    for example in asked or calling:
+        if _text(example) not in seen:
+            seen.add(_text(example))
             shapes[_shape(example, tool)].append(example)
     order = sorted(shapes, key=lambda shape: (-len(shapes[shape]), shape))
     shapes.update({shape: _usual_first(rows) for shape, rows in shapes.items()})
@@ -76,5 +83,5 @@ def show_examples(tool: Tool, examples: Sequence[Example], *, count: int, chat: 
     for example in choose_examples(examples, tool.name, count):
         own = [call for call in example.calls if call.tool == tool.name]
         answer = write_inline(example.answer, own, end="").strip()
-        blocks.append(f"Q: {example.question.strip()}\nA:{gap}{answer}")
+        blocks.append(f"Q: {example.question.strip()}\nA:{gap}{answer}" if example.question else answer)
     return "\n\n".join([*blocks, f"Q: {QUESTION}\nA:{gap.strip(' ')}"])
