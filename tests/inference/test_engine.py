@@ -174,7 +174,7 @@ def test_tools_that_cannot_run_are_masked_with_a_line(caplog: pytest.LogCaptureF
     described = replace(look, function=None)
     assert Engine(base, head_of(base, [look]), tools=ToolSet([described])).tools == {}
     assert "no function" in caplog.text
-    Engine(base, None, tools=ToolSet([look]))
+    Engine(base, None, tools=ToolSet([look]), prompt=BARE)
     assert "no toolken was trained for <look>" in caplog.text
 
 
@@ -187,7 +187,7 @@ def test_allow_and_deny_choose_and_unknown_names_are_refused() -> None:
     with pytest.raises(UserError, match="did you mean `subtract`"):
         Engine(base, head, config=InferenceSection(deny=["substract"]))
     with pytest.raises(UserError, match="there are no toolkens"):
-        Engine(base, config=InferenceSection(allow=["add"]))
+        Engine(base, prompt=BARE, config=InferenceSection(allow=["add"]))
 
 
 def test_another_prompt_than_the_trained_one_warns_and_names_both() -> None:
@@ -226,8 +226,8 @@ def test_an_endless_tool_costs_its_time_limit_and_the_answer_goes_on() -> None:
 
 def test_generation_settings_that_change_logits_are_named_and_not_applied(caplog: pytest.LogCaptureFixture) -> None:
     base = tiny_base("llama")
-    Engine(base)
+    Engine(base, prompt=BARE)
     assert "not applied" not in caplog.text
     base.model.generation_config.repetition_penalty = 1.2
-    Engine(base)
+    Engine(base, prompt=BARE)
     assert "not applied: repetition_penalty" in caplog.text
