@@ -9,6 +9,7 @@ from typing import cast
 import pytest
 
 from tests.evaluation.household import LISTED, write_scene
+from toolken.data.formats import read_examples
 from toolken.data.marks import mark_text
 from toolken.errors import UserError
 from toolken.evaluation.benchmarks.benchmark import Cause, Item, Mark
@@ -133,3 +134,16 @@ def test_the_official_tasks(data_root: Path) -> None:
     assert used <= names and len(names) == 58
     sizes = [len(listed_objects(item.question)) for item in test]
     assert 18 <= min(sizes) and max(sizes) <= 29
+
+
+def test_every_plan_of_the_training_texts_follows_the_rule_letter_by_letter(data_root: Path) -> None:
+    tools = VIRTUALHOME.tools(data_root)
+    examples = read_examples(["vh/legal_train_v4_embedding.json"], root=data_root, tools=tools.names).examples
+    assert tools.rule is not None and len(examples) == 247
+    for example in examples:
+        written, calls = "", tuple(call.tool for call in example.calls)
+        for at, name in enumerate(calls):
+            turn = tools.rule(example.question, calls[:at])
+            assert turn is not None and name in turn.names
+            written += turn.text + mark_text(name)
+        assert written == example.answer and tools.rule(example.question, calls) is None
