@@ -38,7 +38,7 @@ from toolken.evaluation.virtualhome.plan import (
     say,
 )
 from toolken.evaluation.virtualhome.scene import furnish, read_scene
-from toolken.evaluation.virtualhome.tasks import Task, listed_objects, test_tasks, validation_tasks
+from toolken.evaluation.virtualhome.tasks import Task, listed_objects, program_tasks, validation_tasks
 from toolken.files import read_text
 from toolken.inference.engine import Answer
 from toolken.tools.rule import Rule, Turn
@@ -94,7 +94,7 @@ class VirtualHome:
 
     def items(self, root: Path, split: Split) -> list[Item]:
         """Return the tasks of the test programs, or of the held-out training texts."""
-        tasks = test_tasks(root) if split == "test" else validation_tasks(root)
+        tasks = program_tasks(root) if split == "test" else validation_tasks(root)
         return [_item(task, number) for number, task in enumerate(tasks)]
 
     def mark(self, item: Item, answer: Answer) -> Mark:

@@ -84,7 +84,7 @@ def _as_task(example: Example, scene: Path) -> Task:
     return Task(example.question, place[1], objects, scene, read_plan(example.answer))
 
 
-def test_tasks(root: Path) -> list[Task]:
+def program_tasks(root: Path) -> list[Task]:
     """Return the tasks of the test programs.
 
     Names become those of the training texts. Where a plan watches what it does not face, it turns to it first, as
