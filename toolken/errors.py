@@ -30,7 +30,7 @@ class UserError(Exception):
         self.where = where
         self.problem = problem
         self.fix = fix
-        line = f"{_shown(where)}: {_shown(problem)}" + (f"; {_shown(fix)}" if fix else "")
+        line = f"{_shown(where) or repr(where)}: {_shown(problem)}" + (f"; {_shown(fix)}" if fix else "")
         super().__init__(line)
 
 

@@ -29,8 +29,9 @@ def check(argv: list[str]) -> None:
     except UserError as error:
         line = str(error)
         assert line.isprintable() and len(line) < 4000
-        named = [argument.partition("=")[0] for argument in argv] + argv
-        assert any(line.startswith(str(UserError(name.strip() or repr(name), ""))[:-2]) for name in named), line
+        named = [*argv, *(argument.partition("=")[0] for argument in argv)]
+        named += [str(Path(argument.removeprefix("--config=")).expanduser()) for argument in argv]
+        assert any(line.startswith(str(UserError(name, ""))[:-2]) for name in named), line
         return
     dump_config(config).encode()
 

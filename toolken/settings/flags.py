@@ -26,8 +26,8 @@ def parse_flags(argv: Sequence[str], tree: Tree) -> dict[str, object]:
     while position < len(argv):
         name, equals, attached = argv[position].partition("=")
         if not name.startswith("--") or name == "--":
-            stray = argv[position].strip() or repr(argv[position])
-            raise UserError(stray, "belongs to no flag", "write `--key value`, and quote values that hold spaces")
+            fix = "write `--key value`, and quote values that hold spaces"
+            raise UserError(argv[position], "belongs to no flag", fix)
         key = name[2:].replace("-", "_")
         if key in tree.sections:
             raise UserError(name, "is a section, not a value", f"its keys: {', '.join(tree.children(key))}")
