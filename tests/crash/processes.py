@@ -18,7 +18,9 @@ from typing import Protocol
 ROOT = Path(__file__).parents[2]
 PATIENCE = 120.0
 """Seconds that anything here may take."""
-COMMAND = "import sys; from toolken.cli import main; sys.exit(main(sys.argv[1:]))"
+COMMAND = """import signal, sys; from toolken.cli import main
+signal.signal(signal.SIGINT, signal.default_int_handler)  # tests may run where Ctrl-C is ignored
+sys.exit(main(sys.argv[1:]))"""
 
 
 @dataclass
