@@ -14,6 +14,7 @@ import shlex
 import signal
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -37,6 +38,8 @@ class Ending(NamedTuple):
     status: int
 
 
+IMPATIENCE = 1.0
+"""Seconds in which more of the same signals are the same request."""
 STATUS = {int(signal.SIGINT): Ending("Ctrl-C", 130), int(signal.SIGTERM): Ending("SIGTERM", 143)}
 COMMANDS = {
     "train": "runs.TRAIN",
@@ -62,6 +65,7 @@ class Stopped(KeyboardInterrupt):
     def __init__(self, number: int = signal.SIGINT) -> None:
         super().__init__()
         self.number = number
+        self.at = time.monotonic()
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -74,10 +78,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         try:
             return _run(arguments)
         except (Exception, KeyboardInterrupt) as error:
-            if isinstance(error, KeyboardInterrupt):
-                received.append(error)
-            if received:  # libraries turn an interruption into errors of their own
-                return _say_stopped(received[0], arguments)
+            if isinstance(error, KeyboardInterrupt) or received:  # libraries turn it into errors of their own
+                return _say_stopped(received[0] if received else Stopped(), error, arguments)
             problem = _expected(error)
             if problem is None:
                 raise
@@ -98,14 +100,16 @@ def _run(arguments: list[str]) -> int:
 
 
 @contextmanager
-def _stoppable() -> Iterator[list[KeyboardInterrupt]]:
+def _stoppable() -> Iterator[list[Stopped]]:
     """Let both signals that ask a process to end unwind it, so that all it has open is closed; list those that came."""
-    received: list[KeyboardInterrupt] = []
+    received: list[Stopped] = []
     if threading.current_thread() is not threading.main_thread():
         yield received
         return
 
     def stop(number: int, frame: object) -> None:
+        if received and time.monotonic() - received[-1].at < IMPATIENCE:
+            return
         received.append(Stopped(number))
         raise received[-1]
 
@@ -117,19 +121,18 @@ def _stoppable() -> Iterator[list[KeyboardInterrupt]]:
         yield received
     finally:
         for number, handler in before.items():
-            if handler is not None:
+            if received:
+                signal.signal(number, signal.SIG_IGN)  # the process ends, and more of the same must not make it noisy
+            elif handler is not None:
                 signal.signal(number, handler)
 
 
-def _say_stopped(stop: KeyboardInterrupt, arguments: list[str]) -> int:
+def _say_stopped(stop: Stopped, error: BaseException, arguments: list[str]) -> int:
     """Say in one line what is kept and which command goes on; return the exit status."""
-    if threading.current_thread() is threading.main_thread():
-        for again in STATUS:  # whoever is impatient must not cut this line short
-            signal.signal(again, signal.SIG_IGN)
-    number = stop.number if isinstance(stop, Stopped) else int(signal.SIGINT)
-    kept = "; ".join(getattr(stop, "__notes__", [])) or "what was complete is kept"
-    print(f"stopped by {STATUS[number].name}; {kept}; to go on: {_command_line(arguments)}", file=sys.stderr)
-    return STATUS[number].status
+    notes = [*getattr(stop, "__notes__", []), *getattr(error, "__notes__", [])]
+    kept = "; ".join(dict.fromkeys(notes)) or "what was complete is kept"
+    print(f"stopped by {STATUS[stop.number].name}; {kept}; to go on: {_command_line(arguments)}", file=sys.stderr)
+    return STATUS[stop.number].status
 
 
 def _command_line(arguments: list[str]) -> str:

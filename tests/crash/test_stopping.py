@@ -101,7 +101,7 @@ def test_an_impatient_user_gets_the_same_one_line(base: Path, tmp_path: Path) ->
     command = train_command(base, tmp_path)
     job = fresh(command, tmp_path / "log")
     assert job.until(said("features train: about")), job.said
-    for _ in range(3):
+    while job.poll() is None:
         os.kill(job.pid, signal.SIGINT)
         time.sleep(0.002)
     last_line(job, signal.SIGINT, command)
@@ -118,7 +118,13 @@ def test_an_interruption_that_a_library_turns_into_its_own_error_is_the_same_one
             raise ValueError("could not be serialised") from error
 
     monkeypatch.setattr("toolken.cli._command", lambda name: command)
-    assert main(["train"]) == 143
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    try:
+        assert main(["train"]) == 143
+        assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN  # the process is about to end
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
     captured = capsys.readouterr()
     assert captured.err == "stopped by SIGTERM; what was complete is kept; to go on: toolken train\n"
 
