@@ -2,13 +2,12 @@
 
 Law: the hidden state of a context is that of a fresh pass over its ids. The longest common prefix with what a slot
 holds is kept, the rest is cropped and fed; a new slot starts from a shared prefix, computed once for all.
-`PackedContexts` serves all requests of a step with one pass for single tokens and few passes for longer pieces;
-`LoneContexts` serves caches that cannot be packed or cropped, one by one.
+`PackedContexts` serves all requests of a step with one pass for single tokens and few passes for longer pieces.
+Caches that cannot be packed or cropped are served one by one (`toolken.inference.lone`).
 """
 
 from __future__ import annotations
 
-import copy
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -16,15 +15,17 @@ from typing import Protocol
 
 import torch
 from torch import Tensor
-from transformers import Cache
 
 from toolken.inference.backend import Request
 from toolken.inference.kv import KV, Pack, Shape, shape_of
+from toolken.inference.lone import LoneContexts
+from toolken.model.architecture import TOLERANCE
 from toolken.model.base import BaseLM
 
 PASS_TOKENS = {"cpu": 40}
 """Tokens that take as long as what a pass costs by itself: reading the weights, launching the layers."""
 ELSEWHERE = 1024
+PROBE_LENGTH = 16
 
 
 class Contexts(Protocol):
@@ -46,7 +47,23 @@ def open_contexts(base: BaseLM, *, token_budget: int = 4096, prefix_tokens: int 
     shape = shape_of(cache)
     if shape is None:
         return LoneContexts(base)
-    return PackedContexts(base, shape, token_budget=token_budget, prefix_tokens=prefix_tokens)
+    sharing = base.shares_prefixes and _sharing_is_exact(base, shape)
+    return PackedContexts(base, shape, sharing=sharing, token_budget=token_budget, prefix_tokens=prefix_tokens)
+
+
+def _sharing_is_exact(base: BaseLM, shape: Shape) -> bool:
+    """Compare contexts that share a prefix with passes over the same ids: an architecture may not hand marks on."""
+    ids = torch.linspace(0, base.vocab_size - 1, PROBE_LENGTH).long().tolist()
+    prefix = tuple(ids[: PROBE_LENGTH // 2])
+    trial = PackedContexts(base, shape, sharing=True, token_budget=PROBE_LENGTH, prefix_tokens=PROBE_LENGTH)
+    largest = 0.0
+    for end in (PROBE_LENGTH - 1, PROBE_LENGTH):
+        contexts = [ids[:end], [*prefix, *ids[1 : end - len(prefix)]]]
+        asked = [Request(slot, context, prefix, frozenset(), None) for slot, context in enumerate(contexts)]
+        for context, got in zip(contexts, trial.hidden(asked), strict=True):
+            want = base.hidden(torch.tensor([context]))[0, -1].float()
+            largest = max(largest, float((got.float() - want).abs().max() / want.abs().max()))
+    return largest <= TOLERANCE.get(base.dtype, TOLERANCE[torch.bfloat16])
 
 
 def common_prefix(a: Sequence[int], b: Sequence[int]) -> int:
@@ -80,19 +97,23 @@ def groups(lengths: Sequence[int], budget: int, *, pass_tokens: int) -> list[sli
 
 @dataclass
 class _Slot:
-    """A context; `kv` is None while it is a row of the decoding pack."""
+    """A context: what it shares, then `kv`, which is None while it is a row of the decoding pack."""
 
     ids: list[int] = field(default_factory=list)
+    shared: KV | None = None
     kv: KV | None = None
     last: Tensor | None = None
     fed: int = 0
 
 
 class PackedContexts:
-    """Contexts whose keys and values are held in packs."""
+    """Contexts whose keys and values are held in packs; with `sharing` a prefix is not copied into every row."""
 
-    def __init__(self, base: BaseLM, shape: Shape, *, token_budget: int, prefix_tokens: int) -> None:
+    def __init__(
+        self, base: BaseLM, shape: Shape, *, sharing: bool = False, token_budget: int, prefix_tokens: int
+    ) -> None:
         self.fed = 0
+        self._sharing = sharing
         self._base, self._shape = base, shape
         self._token_budget, self._prefix_tokens = token_budget, prefix_tokens
         self._slots: dict[int, _Slot] = {}
@@ -167,14 +188,26 @@ class PackedContexts:
         if len(request.prefix) > kept:
             self._park(request.slot)
             kept = min(len(request.prefix), limit)
-            slot.kv = self._prefixes[request.prefix].first(kept)
+            self._start(slot, self._prefixes[request.prefix], kept)
         elif min(kept, limit) < len(slot.ids):
             kept = min(kept, limit)
-            slot.kv = self._park(request.slot).first(kept)
+            own, shared = self._park(request.slot), slot.shared
+            if shared is not None and kept < shared.length:
+                self._start(slot, shared, kept)
+            else:
+                slot.kv = own.first(kept - (shared.length if shared else 0))
         slot.ids = list(request.ids)
         slot.fed += len(slot.ids) - kept
         self.fed += len(slot.ids) - kept
         return slot.ids[kept:]
+
+    def _start(self, slot: _Slot, prefix: KV, length: int) -> None:
+        """Have a slot hold the first tokens of a prefix and nothing else; rows share the whole one as one object."""
+        held = prefix if length == prefix.length else prefix.first(length)
+        if self._sharing and length:
+            slot.shared, slot.kv = held, self._empty()
+        else:
+            slot.shared, slot.kv = None, held
 
     def _park(self, name: int) -> KV:
         """Take a slot out of the decoding pack, if it is there, and return its keys and values."""
@@ -190,7 +223,7 @@ class PackedContexts:
         columns = self._park(order[0]).length + max(len(fresh[name]) for name in order)
         pack = Pack(self._shape, rows=len(order), columns=columns)
         for name in order:
-            pack.add(name, self._park(name))
+            pack.add(name, self._park(name), self._slots[name].shared)
         hidden = pack.feed(self._base, [fresh[name] for name in order])
         # A row that has a pack to itself stays there; of others a copy is kept, so that none holds the memory of all.
         kept = pack.view if len(order) == 1 else pack.get
@@ -203,69 +236,8 @@ class PackedContexts:
         for name in names:
             kv = self._slots[name].kv
             if kv is not None:
-                self._pack.add(name, kv)
+                self._pack.add(name, kv, self._slots[name].shared)
                 self._slots[name].kv = None
         hidden = self._pack.feed(self._base, [fresh[name] for name in self._pack.names])
         for row, name in enumerate(self._pack.names):
             self._slots[name].last = hidden[row]
-
-
-class LoneContexts:
-    """Contexts with a cache each; a cache that would have to be cropped is built anew."""
-
-    def __init__(self, base: BaseLM, *, prefixes: int = 16) -> None:
-        self.fed = 0
-        self._base, self._limit = base, prefixes
-        self._slots: dict[int, _LoneSlot] = {}
-        self._prefixes: OrderedDict[tuple[int, ...], Cache] = OrderedDict()
-
-    def release(self, slot: int) -> int:
-        """Forget a slot and return how many tokens were fed for it."""
-        return self._slots.pop(slot).fed if slot in self._slots else 0
-
-    def hidden(self, requests: Sequence[Request]) -> Tensor:
-        """Return the head input behind each context (N, d)."""
-        return torch.stack([self._one(request) for request in requests])
-
-    def _one(self, request: Request) -> Tensor:
-        slot = self._slots.get(request.slot)
-        ids = list(request.ids)
-        if slot is not None and slot.ids == ids:
-            return slot.last
-        if slot is None or ids[: len(slot.ids)] != slot.ids:
-            start = request.prefix if 0 < len(request.prefix) < len(ids) else ()
-            cache = self._prefix(start) if start else self._base.new_cache()
-            slot = _LoneSlot(list(start), cache, fed=slot.fed if slot else 0)
-            self._slots[request.slot] = slot
-        fresh = ids[len(slot.ids) :]
-        slot.last = self._feed(slot.cache, past=len(slot.ids), fresh=fresh)
-        slot.ids, slot.fed = ids, slot.fed + len(fresh)
-        return slot.last
-
-    def _prefix(self, ids: tuple[int, ...]) -> Cache:
-        if ids not in self._prefixes:
-            cache = self._base.new_cache()
-            self._feed(cache, past=0, fresh=ids)
-            self._prefixes[ids] = cache
-            if len(self._prefixes) > self._limit:
-                self._prefixes.popitem(last=False)
-        self._prefixes.move_to_end(ids)
-        return copy.deepcopy(self._prefixes[ids])
-
-    def _feed(self, cache: Cache, *, past: int, fresh: Sequence[int]) -> Tensor:
-        self.fed += len(fresh)
-        hidden = self._base.hidden(
-            torch.tensor([list(fresh)]),
-            mask=torch.ones((1, past + len(fresh)), dtype=torch.long),
-            positions=torch.arange(past, past + len(fresh))[None],
-            cache=cache,
-        )
-        return hidden[0, -1]
-
-
-@dataclass
-class _LoneSlot:
-    ids: list[int]
-    cache: Cache
-    last: Tensor = field(default_factory=lambda: torch.empty(0))
-    fed: int = 0
