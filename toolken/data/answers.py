@@ -7,23 +7,16 @@ only ever read, never evaluated. The pattern may come with an artefact, so its s
 
 from __future__ import annotations
 
-import functools
-import math
 import re
 from fractions import Fraction
 
-import regex
-
 from toolken.data.values import read_value
 from toolken.errors import UserError
+from toolken.tools.patterns import compile_pattern
 
 _TEXT_LIMIT = 200
 _SECONDS = 1.0
 _DECIMALS = 40
-_PATTERN_LIMIT = 1000
-_REPEATS = 10_000
-_COUNT = re.compile(r"\{\s*([0-9]+)")
-_RECURSION = re.compile(r"\(\?(?:R|[0-9]|&|P>)")
 
 
 def extract_answer(text: str, pattern: str) -> str | None:
@@ -58,7 +51,7 @@ def announced(text: str, pattern: str) -> str | None:
     """
     end: int | None = None
     try:
-        for match in compile_pattern(pattern).finditer(text, timeout=_SECONDS):
+        for match in compile_pattern(pattern, "prompt.answer_pattern").finditer(text, timeout=_SECONDS):
             end = match.end()
     except (TimeoutError, MemoryError):
         problem = f"{pattern!r} took more than {_SECONDS:g} s, or too much memory, on {len(text)} characters"
@@ -79,19 +72,3 @@ def format_value(value: Fraction) -> str:
         return f"{value.numerator}/{value.denominator}"
     digits = str(abs(value.numerator) * 10**decimals // value.denominator).rjust(decimals + 1, "0")
     return f"{'-' * (value < 0)}{digits[:-decimals]}.{digits[-decimals:]}"
-
-
-@functools.lru_cache(maxsize=32)
-def compile_pattern(pattern: str) -> regex.Pattern[str]:
-    """Compile a pattern; nested counts such as `(a{1000}){1000}` and recursion would take gigabytes."""
-    counts = [count[:9] for count in _COUNT.findall(pattern[:_PATTERN_LIMIT])]
-    if len(pattern) > _PATTERN_LIMIT or math.prod(max(1, int(count)) for count in counts) > _REPEATS:
-        problem = f"{pattern!r} is longer than {_PATTERN_LIMIT} characters or repeats more than {_REPEATS} times"
-        raise UserError("prompt.answer_pattern", problem, "write a short one, such as `The answer is`")
-    if _RECURSION.search(pattern):
-        raise UserError("prompt.answer_pattern", f"{pattern!r} refers to itself", "write the pattern out")
-    try:
-        return regex.compile(pattern)
-    except (regex.error, RecursionError, OverflowError, ValueError) as error:
-        problem = f"{pattern!r} is no regular expression ({error})"
-        raise UserError("prompt.answer_pattern", problem, "escape what is meant as it stands, as in `\\(`") from None

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING
 import jinja2
 
 from toolken.config import PromptSection
-from toolken.data.answers import compile_pattern
 from toolken.data.builtin_prompts import CHAT_INSTRUCTION, CONCLUSIONS, TEMPLATES
 from toolken.data.demonstrations import show_examples
 from toolken.data.encode import decode_piece, encode_piece, space_follows
 from toolken.data.example import Example
 from toolken.data.frame import QUESTION, frame_prefix, frame_question, lead, read_frame, split_frame
 from toolken.errors import UserError, did_you_mean
+from toolken.tools.patterns import compile_pattern
 from toolken.tools.toolset import ToolSet
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def load_prompt(
         UserError: Unknown built-in, no such file, no placeholder, no usable chat template, or a pattern that is none.
     """
     where = f"prompt.template {section.template}"
-    compile_pattern(section.answer_pattern)
+    compile_pattern(section.answer_pattern, "prompt.answer_pattern")
     conclusion, stop, chat = section.conclusion, tuple(section.stop), section.template == CHAT
     if section.template.startswith(BUILTIN):
         name = section.template.removeprefix(BUILTIN)

@@ -14,6 +14,7 @@ from typing import Any
 
 from toolken.errors import ToolError, did_you_mean
 from toolken.tools.numeric import MAX_TEXT, normalise, show
+from toolken.tools.schema import items_of
 from toolken.tools.splitting import call_content, split_arguments, unwrap, visible
 from toolken.tools.tool import Tool
 from toolken.tools.values import check_arguments, check_choices, parse_object, parse_value
@@ -125,7 +126,7 @@ def _name_at(index: int, tool: Tool) -> str:
 
 def _item_schema(name: str, tool: Tool) -> Mapping[str, Any]:
     schema: Mapping[str, Any] = tool.properties[name]
-    return schema.get("items", {}) if name == tool.variadic else schema
+    return items_of(schema) if name == tool.variadic else schema
 
 
 def _keywords(content: str, tool: Tool, *, quotes: bool) -> list[tuple[int, int, str]]:

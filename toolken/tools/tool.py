@@ -12,10 +12,11 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, overload
 
 from toolken.errors import ToolError, UserError
-from toolken.tools.schema import check_schema
+from toolken.tools.schema import check_schema, items_of
 from toolken.tools.signature import describe
 
 Status = Literal["ok", "refused", "tool_error", "timeout", "crash"]
@@ -113,11 +114,11 @@ class Tool:
     def __hash__(self) -> int:
         return hash(self.schema_hash)
 
-    @property
+    @cached_property
     def properties(self) -> Mapping[str, Any]:
-        """The schemas of the arguments by name."""
+        """The schemas of the arguments by name; an empty one where the schema is true or false."""
         properties: Mapping[str, Any] = self.parameters.get("properties", {})
-        return properties
+        return {name: schema if isinstance(schema, Mapping) else {} for name, schema in properties.items()}
 
     @property
     def required(self) -> tuple[str, ...]:
@@ -133,9 +134,7 @@ class Tool:
     @property
     def numeric(self) -> bool:
         """Whether every argument is a number, so that the numeric grammar can constrain decoding."""
-        schemas = [
-            schema.get("items", {}) if name == self.variadic else schema for name, schema in self.properties.items()
-        ]
+        schemas = [items_of(schema) if name == self.variadic else schema for name, schema in self.properties.items()]
         return bool(schemas) and all(_is_numeric(schema) for schema in schemas)
 
     @property

@@ -1,28 +1,34 @@
 """Whether a value fits a JSON Schema, in a bounded number of steps.
 
-Applied: `type`, `enum`, `const`, `$ref` inside the schema, the bounds of numbers, texts, lists and objects,
-`multipleOf`, `uniqueItems`, `properties`, `required`, `additionalProperties`, `items`, `prefixItems`, `contains`,
-`propertyNames`, `anyOf`, `oneOf`, `allOf`, `not`, `if`/`then`/`else`. Not applied: regular expressions, formats, and
-what is not named here. Exact fractions are numbers. The schema has passed `check_schema`; however it branches or
-refers to itself, the answer is a problem, none, or `ToolError` when the steps are used up.
+The library `jsonschema` judges by draft 2020-12. Added is what schemas of others need: every keyword counts steps by
+the work it does, regular expressions run in `regex` and their time counts too, and nothing is ever fetched. Numbers
+are exact and compared as they are written; truth values are none. Not applied: `format`, `unevaluatedItems` and
+`unevaluatedProperties`, whose work cannot be counted. The schema has passed `check_schema`; whatever it says, the
+answer is a problem, none, or `ToolError`.
 Source: JSON Schema, draft 2020-12, https://json-schema.org/draft/2020-12/json-schema-validation.
 """
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Mapping, Sequence
+import itertools
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+import jsonschema
+from referencing import Registry
+
 from toolken.errors import ToolError
 from toolken.tools.numeric import show
-from toolken.tools.schema import resolve
+from toolken.tools.patterns import compile_pattern
+from toolken.tools.problems import explain
 
-_STEPS = 100_000
-_MAX_DEPTH = 120
-
-Schema = Mapping[str, Any]
+_STEPS = 50_000
+_STEPS_PER_SECOND = 200_000
+_left: ContextVar[int] = ContextVar("steps that are left")
 
 
 class Problem(NamedTuple):
@@ -32,183 +38,151 @@ class Problem(NamedTuple):
     text: str
 
 
-def find_problem(value: object, schema: Schema) -> Problem | None:
+def find_problem(value: object, schema: Mapping[str, Any]) -> Problem | None:
     """Return the first reason why a value does not fit a schema, None if it fits.
 
     Raises:
         ToolError: The schema takes too many steps, or refers to itself without end.
     """
+    validator = bounded_validator({key: part for key, part in schema.items() if key not in ("$schema", "$id")})
+    error = next(find_errors(value, validator), None)
+    return None if error is None else Problem(tuple(error.path), explain(error))
+
+
+def bounded_validator(schema: Mapping[str, Any]) -> Any:
+    """Return a validator for `find_errors`; its `$dynamicRef` reports the place as an error and goes no further."""
+    return _Validator(schema, registry=Registry())
+
+
+def find_errors(value: object, validator: Any) -> Iterator[Any]:
+    """Yield the `jsonschema` errors of a value.
+
+    Raises:
+        ToolError: There are too many steps.
+    """
+    _left.set(_STEPS)
     try:
-        return _Check(schema).problem(value, schema, (), 0)
+        yield from validator.iter_errors(value)
     except RecursionError:
         raise ToolError("the schema of the arguments refers to itself too often") from None
 
 
-def plain(value: object) -> str:
-    """Return a value as a message quotes it."""
+def _spend(steps: int) -> None:
+    _left.set(_left.get() - steps)
+    if _left.get() < 0:
+        raise ToolError(f"checking the arguments by their schema takes more than {_STEPS} steps")
+
+
+def _counted(keyword: str, judge: Callable[..., Any]) -> Callable[..., Iterator[Any]]:
+    """Return the judge of a keyword, with its steps counted."""
+
+    def counted(validator: Any, wanted: Any, value: object, schema: object) -> Iterator[Any]:
+        if keyword in ("enum", "const"):
+            value = _written(value)
+        else:
+            wanted, value = _exact(wanted), _exact(value)
+        if keyword in ("enum", "const", "dependentRequired"):
+            _spend(1 + (_size(wanted) + _size(value)) // 10)
+        elif keyword == "multipleOf":
+            _spend(_size(wanted) + _size(value))
+        elif keyword == "$ref":
+            _spend(1 + wanted.count("/"))
+        elif keyword == "uniqueItems":
+            _spend(1 + _length(value) * _size(value) // 40)
+        else:
+            _spend(1 + _length(wanted) + _length(value))
+        for error in judge(validator, wanted, value, schema) or ():
+            if not isinstance(error.validator, str):  # the judge's own, and its message quotes both
+                _spend((_size(wanted) + _size(value)) // 10)
+            yield error
+
+    return counted
+
+
+def _length(value: object) -> int:
+    return len(value) if isinstance(value, (dict, list, tuple)) else 0
+
+
+def _size(value: object) -> int:
+    """Count what a value holds, long texts and numbers as several."""
+    if isinstance(value, dict):
+        return 1 + sum(map(_size, itertools.chain(value, value.values())))
+    if isinstance(value, (list, tuple)):
+        return 1 + sum(map(_size, value))
+    if isinstance(value, (int, Fraction)):
+        return 1 + (value.numerator.bit_length() + value.denominator.bit_length()) // 200
+    return 1 + len(value) // 100 if isinstance(value, str) else 1
+
+
+def _exact(value: object) -> object:
+    """Return a number as it is written: 0.1 is one tenth."""
+    return Fraction(str(value)) if isinstance(value, float) and math.isfinite(value) else value
+
+
+def _written(value: object) -> object:
+    """Return the float that is written as this number, if one is, so that it equals the one of a schema."""
     if not isinstance(value, Fraction):
-        return show(str(value))
+        return value
     try:
-        return show(f"{float(value):g}")
+        return number if _exact(number := float(value)) == value else value
     except OverflowError:
-        return show(str(value))
+        return value
 
 
-class _Check:
-    """One value against one schema: counts the steps that are left."""
-
-    def __init__(self, root: Schema) -> None:
-        self.root = root
-        self.left = _STEPS
-
-    def spend(self, steps: int = 1) -> None:
-        self.left -= steps
-        if self.left < 0:
-            raise ToolError(f"checking the arguments by their schema takes more than {_STEPS} steps")
-
-    def problem(self, value: object, schema: Schema, path: tuple[str | int, ...], depth: int) -> Problem | None:
-        """Apply every keyword of a schema; the first problem counts."""
-        self.spend()
-        if depth > _MAX_DEPTH:
-            raise ToolError(f"the schema of the arguments refers to itself more than {_MAX_DEPTH} times")
-        text = self._of_value(value, schema, depth + 1)
-        if text:
-            return Problem(path, text)
-        if "$ref" in schema:
-            target: Any = resolve(self.root, schema["$ref"])
-            if found := self.problem(value, target, path, depth + 1):
-                return found
-        for inner in schema.get("allOf", ()):
-            if found := self.problem(value, inner, path, depth + 1):
-                return found
-        if "if" in schema:
-            branch = "then" if self.fits(value, schema["if"], depth + 1) else "else"
-            if branch in schema and (found := self.problem(value, schema[branch], path, depth + 1)):
-                return found
-        if isinstance(value, list):
-            return self._in_list(value, schema, path, depth + 1)
-        return self._in_object(value, schema, path, depth + 1) if isinstance(value, dict) else None
-
-    def fits(self, value: object, schema: Schema, depth: int) -> bool:
-        return self.problem(value, schema, (), depth) is None
-
-    def equal(self, one: object, other: object) -> bool:
-        """Compare as JSON does: true is not 1, and 1.0 is 1."""
-        self.spend()
-        if isinstance(one, bool) or isinstance(other, bool):
-            return one is other
-        if isinstance(one, list) and isinstance(other, list):
-            return len(one) == len(other) and all(map(self.equal, one, other))
-        if isinstance(one, dict) and isinstance(other, dict):
-            return one.keys() == other.keys() and all(self.equal(item, other[key]) for key, item in one.items())
-        return one == other
-
-    def _of_value(self, value: object, schema: Schema, depth: int) -> str:
-        kinds = schema.get("type", ())
-        names = [kinds] if isinstance(kinds, str) else kinds
-        if names and not any(_IS[name](value) for name in names):
-            return f"{plain(value)} is not of type {' or '.join(names)}"
-        if "enum" in schema and not any(self.equal(value, choice) for choice in schema["enum"]):
-            return f"{plain(value)} is none of {choices(schema['enum'])}"
-        if "const" in schema and not self.equal(value, schema["const"]):
-            return f"{plain(value)} is not {plain(schema['const'])}"
-        for keyword, (measure, fits, words) in _BOUNDS.items():
-            size = measure(value) if keyword in schema else None
-            if size is not None and not fits(size, schema[keyword]):
-                return f"{plain(value)} {words} {schema[keyword]}"
-        if "multipleOf" in schema and _is_number(value) and _exact(value) % _exact(schema["multipleOf"]):
-            return f"{plain(value)} is not a multiple of {schema['multipleOf']}"
-        return self._combined(value, schema, depth)
-
-    def _combined(self, value: object, schema: Schema, depth: int) -> str:
-        if "not" in schema and self.fits(value, schema["not"], depth):
-            return f"{plain(value)} is what it must not be"
-        if "anyOf" in schema and not any(self.fits(value, inner, depth) for inner in schema["anyOf"]):
-            return f"{plain(value)} fits none of the alternatives"
-        if "oneOf" in schema and (count := sum(self.fits(value, inner, depth) for inner in schema["oneOf"])) != 1:
-            return f"{plain(value)} fits {count} of the alternatives, not one"
-        return ""
-
-    def _in_list(self, value: list[object], schema: Schema, path: tuple[str | int, ...], depth: int) -> Problem | None:
-        if schema.get("uniqueItems"):
-            for place, item in enumerate(value):
-                if any(self.equal(item, earlier) for earlier in value[:place]):
-                    return Problem((*path, place), f"{plain(item)} is there twice")
-        if "contains" in schema and not any(self.fits(item, schema["contains"], depth) for item in value):
-            return Problem(path, "no item is as one must be")
-        heads: Sequence[Schema] = schema.get("prefixItems", ())
-        for place, item in enumerate(value):
-            inner = heads[place] if place < len(heads) else schema.get("items", {})
-            if found := self.problem(item, inner, (*path, place), depth):
-                return found
-        return None
-
-    def _in_object(
-        self, value: dict[str, object], schema: Schema, path: tuple[str | int, ...], depth: int
-    ) -> Problem | None:
-        for name in schema.get("required", ()):
-            self.spend()
-            if name not in value:
-                return Problem(path, f"{show(name)} is missing")
-        properties: Schema = schema.get("properties", {})
-        # names that a regular expression would admit cannot be told from others
-        rest = {} if "patternProperties" in schema else schema.get("additionalProperties", {})
-        for name, item in value.items():
-            if name not in properties and rest is False:
-                return Problem(path, f"{show(name)} is not expected there")
-            if "propertyNames" in schema and (found := self.problem(name, schema["propertyNames"], path, depth)):
-                return found
-            inner = properties.get(name, rest if isinstance(rest, Mapping) else {})
-            if found := self.problem(item, inner, (*path, name), depth):
-                return found
-        return None
+def _matches(pattern: str, text: str) -> bool:
+    _spend(1)
+    start = time.thread_time()
+    try:
+        found = compile_pattern(pattern, "pattern").search(text, timeout=(_left.get() + 1) / _STEPS_PER_SECOND)
+    except (TimeoutError, MemoryError):
+        raise ToolError(f"the pattern {show(pattern)} of the schema takes too long") from None
+    _spend(int((time.thread_time() - start) * _STEPS_PER_SECOND))
+    return found is not None
 
 
-def choices(options: Sequence[object]) -> str:
-    """Return the first of many choices as a message lists them."""
-    shown = ", ".join(plain(option)[1:-1] for option in options[:20])
-    return f"{shown} and {len(options) - 20} more" if len(options) > 20 else shown
+def _pattern(_: Any, pattern: str, value: object, __: object) -> Iterator[Any]:
+    if isinstance(value, str) and not _matches(pattern, value):
+        yield jsonschema.ValidationError("")
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float, Fraction)) and not isinstance(value, bool)
+def _pattern_properties(validator: Any, patterns: Mapping[str, Any], value: object, _: object) -> Iterator[Any]:
+    for name, item in value.items() if isinstance(value, dict) else ():
+        for pattern, schema in patterns.items():
+            if _matches(pattern, name):
+                yield from validator.descend(item, schema, path=name)
 
 
-def _is_integer(value: object) -> bool:
-    whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
-    return whole and not isinstance(value, bool)
+def _additional(validator: Any, schema: object, value: object, around: Mapping[str, Any]) -> Iterator[Any]:
+    known, patterns = around.get("properties", ()), around.get("patternProperties", ())
+    for name, item in value.items() if isinstance(value, dict) else ():
+        if name in known or any(_matches(pattern, name) for pattern in patterns):
+            continue
+        if schema is False:  # the library would not say which name
+            yield jsonschema.ValidationError("", None, (name,), validator_value=False, instance=item)
+        else:
+            yield from validator.descend(item, schema, path=name)
 
 
-def _exact(value: Any) -> Fraction:
-    return Fraction(str(value)) if isinstance(value, float) else Fraction(value)
+def _is_number(_: object, value: object) -> bool:
+    return isinstance(value, (int, Fraction)) and not isinstance(value, bool)
 
 
-def _number(value: object) -> object | None:
-    return value if _is_number(value) else None
-
-
-def _size(kind: type[Any]) -> Callable[[Any], int | None]:
-    return lambda value: len(value) if isinstance(value, kind) else None
-
-
-_IS: dict[str, Callable[[object], bool]] = {
-    "string": lambda value: isinstance(value, str),
-    "number": _is_number,
-    "integer": _is_integer,
-    "boolean": lambda value: isinstance(value, bool),
-    "null": lambda value: value is None,
-    "array": lambda value: isinstance(value, list),
-    "object": lambda value: isinstance(value, dict),
+_OWN: dict[str, Callable[..., Any]] = {
+    "pattern": _pattern,
+    "patternProperties": _pattern_properties,
+    "additionalProperties": _additional,
+    "unevaluatedItems": lambda *_: (),
+    "unevaluatedProperties": lambda *_: (),
+    "$dynamicRef": lambda *_: (jsonschema.ValidationError(""),),
 }
-_BOUNDS: dict[str, tuple[Callable[[Any], Any], Callable[[Any, Any], bool], str]] = {
-    "minimum": (_number, operator.ge, "is less than"),
-    "maximum": (_number, operator.le, "is more than"),
-    "exclusiveMinimum": (_number, operator.gt, "is not more than"),
-    "exclusiveMaximum": (_number, operator.lt, "is not less than"),
-    "minLength": (_size(str), operator.ge, "has fewer characters than"),
-    "maxLength": (_size(str), operator.le, "has more characters than"),
-    "minItems": (_size(list), operator.ge, "has fewer items than"),
-    "maxItems": (_size(list), operator.le, "has more items than"),
-    "minProperties": (_size(dict), operator.ge, "has fewer names than"),
-    "maxProperties": (_size(dict), operator.le, "has more names than"),
-}
+_Validator = jsonschema.validators.extend(
+    jsonschema.Draft202012Validator,
+    {name: _counted(name, _OWN.get(name, judge)) for name, judge in jsonschema.Draft202012Validator.VALIDATORS.items()},
+    type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine_many(
+        {
+            "number": _is_number,
+            "integer": lambda _, value: _is_number(_, value) and value.denominator == 1,
+            "array": lambda _, value: isinstance(value, (list, tuple)),
+        }
+    ),
+)

@@ -1,8 +1,7 @@
 """Texts of single arguments -> values by their JSON Schema, and the check of all values of a call.
 
-Numbers stay exact (`Fraction`). Schemas may come from elsewhere, so their regular expressions are not run and no
-reference leaves the schema. JSON is read strictly: no duplicate keys, no NaN or infinity, no lone surrogates, bounded
-depth. The only exception is `ToolError`.
+Numbers stay exact (`Fraction`). Schemas may come from elsewhere, so the time that they take is bounded. JSON is read
+strictly: no duplicate keys, no NaN or infinity, no lone surrogates, bounded depth. The only exception is `ToolError`.
 """
 
 from __future__ import annotations
@@ -17,9 +16,11 @@ from typing import Any
 from toolken.errors import ToolError
 from toolken.tools.exact import MAX_BITS, bits
 from toolken.tools.numeric import MAX_DEPTH, literal, parse_number, show
+from toolken.tools.problems import choices
+from toolken.tools.schema import items_of
 from toolken.tools.splitting import QUOTES, split_arguments, unwrap
 from toolken.tools.tool import Tool
-from toolken.tools.validation import choices, find_problem
+from toolken.tools.validation import find_problem
 
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", '"': '"', "'": "'", "/": "/"}
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"?')
@@ -47,7 +48,7 @@ def parse_value(text: str, schema: Mapping[str, Any]) -> object:
     if "array" in kinds:
         if text[:1] not in ("[", "("):
             raise ToolError(f"{show(text)} is not a list; write [...]")
-        items = schema.get("items", {})
+        items = items_of(schema)
         pieces = split_arguments(unwrap(text, quotes=True), 0, None, quotes=not _kinds(items) <= {"number", "integer"})
         check_choices(len(pieces), items)
         return [parse_value(piece, items) for piece in pieces]
@@ -152,7 +153,7 @@ def _adapt(value: object, schema: Mapping[str, Any], depth: int = 0) -> object:
     if isinstance(value, str) and kinds and not kinds & {"string", "array", "object"} and "enum" not in schema:
         return parse_value(value.strip(), schema)
     if isinstance(value, (list, tuple)):
-        return [_adapt(item, schema.get("items", {}), depth + 1) for item in value]
+        return [_adapt(item, items_of(schema), depth + 1) for item in value]
     if isinstance(value, dict):
         return {key: _adapt(item, {}, depth + 1) for key, item in value.items()}
     if isinstance(value, bool) or not isinstance(value, (int, float, Fraction)):
