@@ -47,11 +47,12 @@ def commands() -> list[list[str]]:
 
 
 def on_small_limits(words: list[str], base: Path) -> list[str]:
-    """Train on a tiny base and few rows; answer few questions."""
+    """Train on a tiny base and few rows; answer few questions; measure little."""
     words = [f"{word}[:4]" if word.endswith(("funcqa_oh.json", "funcqa_mh.json")) else word for word in words]
     if words[0] == "train" or "--config" in words:
         place = words.index("--base.name") if "--base.name" in words else len(words)
-        return [*words[:place], *words[place + 2 :], "--base.name", str(base), *SMALL]
+        quick = ["--quick"] if words[0] == "bench" else []
+        return [*words[:place], *words[place + 2 :], *quick, "--base.name", str(base), *SMALL]
     return words
 
 

@@ -115,7 +115,10 @@ def tensors(weight: Tensor, bias: Tensor, **more: Tensor) -> Callable[[Path], No
         (edit(lambda c: c["tools"][0].update(description="\ud800")), "half of a surrogate pair"),
         (edit(lambda c: c.update(format_version=True)), "format version True cannot be read"),
         (write("toolkens.json", lambda b: b"[" * 100_000), "no valid JSON"),
-        (write("toolkens.json", lambda b: b.replace(b'"shift": 0.0', b'"shift": 1e999', 1)), "1e999 is too large for a number"),
+        (
+            write("toolkens.json", lambda b: b.replace(b'"shift": 0.0', b'"shift": 1e999', 1)),
+            "1e999 is too large for a number",
+        ),
         (write("toolkens.json", lambda b: b.replace(b"{", b'{"hidden_size": 8,', 1)), "'hidden_size' appears twice"),
         (edit(lambda c: c.update(surprise=1)), r"toolkens.json \(surprise\)"),
         (edit(lambda c: c["tools"][1].pop("name")), r"toolkens.json \(tools.1.name\)"),

@@ -6,6 +6,7 @@ refused with the fix.
 
 from __future__ import annotations
 
+import os
 import platform
 import warnings
 from importlib.util import find_spec
@@ -29,6 +30,8 @@ from toolken.model.attention import choose_shared_prefix
 from toolken.model.memory import out_of_memory
 from toolken.model.sources import Source, resolve
 
+KERNELS = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
+"""Compiled kernels that oneDNN keeps, one a shape; its own 1024 take hundreds of MB after passes of all lengths."""
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
@@ -43,6 +46,7 @@ def load_base(
     adapter: str | None,
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """Return the model, in eval mode on its device, and its tokenizer; the arguments are those of `BaseSection`."""
+    os.environ.setdefault(KERNELS, "64")  # read when the first kernel is compiled
     target = choose_device(device)
     kind = choose_dtype(dtype, target)
     source = resolve(name, revision)

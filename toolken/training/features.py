@@ -162,11 +162,16 @@ def compute(
     Raises:
         UserError: Memory does not suffice, or hidden states are not finite.
     """
-    parts = []
+    rows, done = rows_of(encoded, shard), 0
+    # Made before the passes: what stays between their large, short-lived tensors would keep their memory from reuse.
+    columns = {"hidden": torch.empty(rows, base.hidden_size, dtype=base.dtype)}
+    columns |= {name: torch.empty(rows) for name in ("base_lse", "base_max", "base_target")}
     for batch in forward.batches(encoded, shard):
-        parts.append(forward.run(encoded, batch))
+        part = slice(done, done + rows_of(encoded, batch))
+        for name, values in forward.run(encoded, batch).items():
+            columns[name][part] = values
+        done = part.stop
         read(sum(len(encoded[i].ids) for i in batch))
-    columns = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
     if not bool(torch.isfinite(columns["base_lse"]).all()):
         raise UserError(base.name, "hidden states that are not finite", "set base.dtype to float32 or bfloat16")
     return columns

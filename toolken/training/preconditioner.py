@@ -80,11 +80,14 @@ def _factor(terms: Terms, weights: Tensor, l2: float, *, bias_free: bool) -> Ten
     most = max(8192, 4 * width)
     stride = -(-len(kept) // most) if len(kept) else 1
     kept = kept[::stride]  # evenly spaced: enough for a preconditioner, and flat in N
-    root = (weights[kept] * stride).sqrt()[:, None].to(torch.float32)
-    hidden = terms.hidden[kept].to(torch.float32)
+    root = (weights[kept] * stride).sqrt().to(torch.float32)
+    rows = torch.empty(len(kept), width + 1)  # filled in place: it is the largest tensor of a solve but the data
+    hidden = rows[:, :width]
+    hidden.copy_(terms.hidden[kept])
     # Centred, because float32 products drown in the common mean; the last line of the factor undoes it exactly.
-    mean = (hidden * root.square()).sum(dim=0) / root.square().sum() if bias_free else hidden.new_zeros(width)
-    rows = torch.cat([(hidden - mean) * root, root * bias_free], dim=1)
+    mean = root.square() @ hidden / root.square().sum() if bias_free else hidden.new_zeros(width)
+    hidden.sub_(mean).mul_(root[:, None])
+    rows[:, width] = root * bias_free
     hessian = (rows.T @ rows).double() / terms.total
     diagonal = hessian.diagonal()
     floor = 1e-9 * float(diagonal.mean()) + 1e-12
