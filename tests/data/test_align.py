@@ -103,6 +103,25 @@ def test_a_glued_space_goes_with_the_result_and_else_stays_a_word() -> None:
         assert glues(tokenizer, "256") == bool(expected)
 
 
+@pytest.mark.parametrize("kind", TOKENIZER_KINDS)
+def test_law_6_where_a_prompt_ends_in_a_word_the_call_stands_right_after_a_word(kind: str) -> None:
+    tokenizer = TOKENIZERS[kind]
+    asking = load_prompt(PromptSection(template="builtin:answer-is"))
+    first, later = example("1945 (in May)", (CallSpan(0, 4, "gcd", "1"),)), "It was in 1945, x=7."
+    calls = (CallSpan(10, 14, "gcd", "1"), CallSpan(18, 19, "add", "1"))
+    encoded = align(first, prompt=asking, tokenizer=tokenizer, tools=TOOLS)
+    asked = asking.question_ids(tokenizer, first.question)
+    assert (encoded.index[0], encoded.toolken[0]) == (len(asked) - 1, TOOLS.index("gcd"))
+    spliced = splice_ids(tokenizer, asking.after, "1945")
+    assert list(encoded.ids[len(asked) :][: len(spliced)]) == spliced
+    assert decode_piece(tokenizer, encoded.ids[len(asked) :]) == " 1945 (in May)"
+    prose = align(Example("", later, calls), prompt=asking, tokenizer=tokenizer, tools=TOOLS)
+    ends = [i + 1 for i, row in zip(prose.index, prose.toolken, strict=True) if row >= 0]
+    assert [decode_piece(tokenizer, prose.ids[:end]) for end in ends] == ["It was in", "It was in 1945, x="]
+    plain = align(first, prompt=PLAIN, tokenizer=tokenizer, tools=TOOLS)
+    assert (plain.toolken[0] >= 0) == glues(tokenizer, "1945")
+
+
 def test_an_equals_sign_is_never_merged_with_the_result() -> None:
     tokenizer = TOKENIZERS["equals"]
     assert len(encode_text(tokenizer, "=2")) == 1

@@ -3,8 +3,9 @@
 The text of an answer is cut into pieces that are encoded apart: the words up to a call, the result, the words up to
 the next call, and so on. Decoding makes the same cuts (it stops at a toolken, splices the result, goes on), so
 training sees the ids that decoding feeds. Where a tokenizer glues a space to the start of a result, that one space
-goes with the result; else it stays a word token. What does not come back exactly from the tokenizer is refused with
-the example's origin, never shifted.
+goes with the result; else it stays a word token. A prompt that ends in a word (`The answer is`) asks for the call
+right there, before the base writes anything: under it a space after a word goes with every result, as decoding brings
+it. What does not come back exactly from the tokenizer is refused with the example's origin, never shifted.
 """
 
 from __future__ import annotations
@@ -58,17 +59,26 @@ class Piece(NamedTuple):
 
 
 def cut(
-    text: str, calls: Sequence[CallSpan], *, tokenizer: PreTrainedTokenizerBase, tools: Sequence[str]
+    text: str,
+    calls: Sequence[CallSpan],
+    *,
+    tokenizer: PreTrainedTokenizerBase,
+    tools: Sequence[str],
+    joined: bool = False,
 ) -> Iterator[Piece]:
-    """Cut a text into words and results; a single space before a result moves into it where the tokenizer glues it."""
+    """Cut a text into words and results; a single space before a result moves into it where the tokenizer glues it.
+
+    With `joined` it moves also where it stands after a word, or at the start of the text.
+    """
     rows = {name: row for row, name in enumerate(tools)}
     done = 0
     for call in calls:
         if call.tool not in rows:
             raise UserError("calls", f"no tool <{call.tool}> in the tool set", did_you_mean(call.tool, tools))
         start = call.start
-        if start > done and text[start - 1] == " " and glues(tokenizer, text[start : call.end]):
-            start -= 1
+        if start > done and text[start - 1] == " ":
+            brought = joined and (start == 1 or text[start - 2].isalnum())
+            start -= brought or glues(tokenizer, text[start : call.end])
         if start > done:
             yield Piece(text[done:start], -1)
         yield Piece(text[start : call.end], rows[call.tool])
@@ -100,6 +110,7 @@ def align_text(
     asked: Sequence[int],
     tokenizer: PreTrainedTokenizerBase,
     tools: Sequence[str],
+    joined: bool = False,
 ) -> Encoded:
     """Encode a text with calls after the ids `asked`; `prefix` is left empty.
 
@@ -110,7 +121,7 @@ def align_text(
     index: list[int] = []
     target: list[int] = []
     toolken: list[int] = []
-    for piece in cut(text, calls, tokenizer=tokenizer, tools=tools):
+    for piece in cut(text, calls, tokenizer=tokenizer, tools=tools, joined=joined):
         tokens = encode_text(tokenizer, piece.text)
         supervised = tokens if piece.toolken < 0 else tokens[:1]
         for at, token in enumerate(supervised, start=len(ids)):
@@ -134,13 +145,14 @@ def align(example: Example, *, prompt: Prompt, tokenizer: PreTrainedTokenizerBas
     Raises:
         UserError: The example cannot be aligned; names its origin.
     """
+    joined = prompt.after[-1:].isalnum()
     try:
         if not example.question.strip():
-            plain = align_text(example.answer, example.calls, asked=(), tokenizer=tokenizer, tools=tools)
+            plain = align_text(example.answer, example.calls, asked=(), tokenizer=tokenizer, tools=tools, joined=joined)
             return replace(plain, prefix=begin_ids(tokenizer))
         text, calls = _concluded(example, prompt)
         asked = prompt.question_ids(tokenizer, example.question)
-        encoded = align_text(text, calls, asked=asked, tokenizer=tokenizer, tools=tools)
+        encoded = align_text(text, calls, asked=asked, tokenizer=tokenizer, tools=tools, joined=joined)
         return replace(encoded, prefix=prompt.prefix_ids(tokenizer))
     except UserError as error:
         raise UserError(example.origin or error.where, error.problem, error.fix) from error
