@@ -111,13 +111,14 @@ class Engine:
         self.demonstrations = {
             tool.name: _demonstrations(records[row].demonstrations, tool) for row, tool in binding.tools.items()
         }
-        self.backend: Backend = HFBackend(
-            base,
-            head,
-            bias=self.config.bias,
-            temperature=self.config.temperature,
-            top_p=self.config.top_p,
-        )
+        try:
+            self.backend: Backend = HFBackend(
+                base, head, bias=self.config.bias, temperature=self.config.temperature, top_p=self.config.top_p
+            )
+        except (RuntimeError, MemoryError) as error:
+            if not out_of_memory(error):
+                raise
+            raise _too_much(1) from error
         self._slots = itertools.count()
         self._executor = Executor(
             timeout=self.config.timeout, memory_mb=self.config.memory_mb, max_output=self.config.max_output

@@ -46,7 +46,7 @@ def load_base(
     adapter: str | None,
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """Return the model, in eval mode on its device, and its tokenizer; the arguments are those of `BaseSection`."""
-    os.environ.setdefault(KERNELS, "64")  # read when the first kernel is compiled
+    os.environ.setdefault(KERNELS, "32")  # read when the first kernel is compiled
     target = choose_device(device)
     kind = choose_dtype(dtype, target)
     source = resolve(name, revision)

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
-from transformers import Cache
+from transformers import Cache, DynamicCache
+from transformers.cache_utils import DynamicLayer
 
 from toolken.config import FeaturesSection
 from toolken.data.align import Encoded
@@ -66,7 +68,7 @@ class Forward:
     def batches(self, encoded: Sequence[Encoded], shard: list[int]) -> Iterator[list[int]]:
         """Cut a shard into batches of one prefix and at most `token_budget` padded tokens (at least one example).
 
-        The prefix counts in every row: its keys and values are held once a row, and they are most of the memory.
+        The prefix counts in every row: its keys and values are read, and in some caches held, once a row.
         """
         batch: list[int] = []
         for i in shard:
@@ -119,6 +121,35 @@ class Forward:
         if self._cache is None or self._prefix != prefix:
             self._cache, self._prefix = self._base.new_cache(), prefix
             self._base.hidden(torch.tensor([prefix]), cache=self._cache)
+        front = _in_front(self._cache, size)
+        if front is not None:
+            return front
         cache = copy.deepcopy(self._cache)
         cache.batch_repeat_interleave(size)
         return cache
+
+
+class _Front(DynamicLayer):  # type: ignore[no-untyped-call]
+    """Keys and values in front of a pass, the same for every row: shown to the pass, and not kept with what it adds."""
+
+    def __init__(self, keys: Tensor, values: Tensor) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.dtype, self.device = keys.dtype, keys.device
+        self.keys, self.values = keys, values
+        self.is_initialized = True
+        self._front = (keys, values)
+
+    def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
+        """Return the keys and values of all columns."""
+        keys, values = self._front
+        return torch.cat([keys, key_states], dim=-2), torch.cat([values, value_states], dim=-2)
+
+
+def _in_front(prefix: Cache, size: int) -> Cache | None:
+    """Return a cache that shows a prefix to `size` rows, one layer copied at a time; None for layers of other kinds."""
+    cache = DynamicCache()
+    for layer in prefix.layers:
+        if type(layer) is not DynamicLayer or layer.keys is None or layer.values is None:
+            return None
+        cache.layers.append(_Front(layer.keys.expand(size, -1, -1, -1), layer.values.expand(size, -1, -1, -1)))
+    return cache
