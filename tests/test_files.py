@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from toolken.errors import UserError
-from toolken.files import check_output, is_unicode, write_bytes
+from toolken.files import check_output, is_unicode, user_path, write_bytes
 
 
 def test_an_output_that_can_be_written_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -37,3 +37,8 @@ def test_what_is_no_ordinary_file_is_never_replaced(tmp_path: Path) -> None:
 def test_half_a_surrogate_pair_is_found_at_any_depth() -> None:
     assert is_unicode({"a": ["é", 1, None, "\U0001f600"]})
     assert not is_unicode("\ud800") and not is_unicode({"a": [{"\udfff": 1}]}) and not is_unicode(["x\udc80"])
+
+
+def test_the_home_of_a_user_who_is_not_there_stays_text() -> None:
+    assert user_path("~no_such_user/a.yaml") == Path("~no_such_user/a.yaml")
+    assert user_path("~/a.yaml") == Path.home() / "a.yaml"

@@ -176,3 +176,8 @@ def jsonable(value: object) -> object:
     if isinstance(value, (list, tuple, set, frozenset)):
         return [jsonable(item) for item in value]
     return str(value)
+
+
+def user_path(name: str | os.PathLike[str]) -> Path:
+    """Return a path as a shell would read it; `~` of a user who is not there stays text, and so names no file."""
+    return Path(os.path.expanduser(name))

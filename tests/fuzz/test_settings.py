@@ -12,6 +12,7 @@ from tests.fuzz.limits import in_time
 from tests.fuzz.texts import damaged
 from toolken.config import Config
 from toolken.errors import UserError
+from toolken.files import user_path
 from toolken.settings.loading import dump_config, parse_arguments
 from toolken.settings.tree import Tree
 
@@ -30,7 +31,7 @@ def check(argv: list[str]) -> None:
         line = str(error)
         assert line.isprintable() and len(line) < 4000
         named = [*argv, *(argument.partition("=")[0] for argument in argv)]
-        named += [str(Path(argument.removeprefix("--config=")).expanduser()) for argument in argv]
+        named += [str(user_path(argument.removeprefix("--config="))) for argument in argv]
         assert any(line.startswith(str(UserError(name, ""))[:-2]) for name in named), line
         return
     dump_config(config).encode()

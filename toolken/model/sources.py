@@ -19,6 +19,7 @@ from typing import NamedTuple
 from filelock import FileLock
 
 from toolken.errors import UserError
+from toolken.files import user_path
 from toolken.hub import hub_silence
 from toolken.model.convert import convert, converted, file_digest
 
@@ -48,7 +49,7 @@ class Source(NamedTuple):
 
 def cache_folder() -> Path:
     """Return `$TOOLKEN_CACHE`, or `~/.cache/toolken`."""
-    return Path(os.environ.get("TOOLKEN_CACHE") or Path.home() / ".cache" / "toolken").expanduser()
+    return user_path(os.environ.get("TOOLKEN_CACHE") or Path.home() / ".cache" / "toolken")
 
 
 def resolve(name: str, revision: str | None = None) -> Source:
@@ -57,7 +58,7 @@ def resolve(name: str, revision: str | None = None) -> Source:
     Raises:
         UserError: There is nothing of that name, or it cannot be fetched, converted or trusted.
     """
-    path = Path(name).expanduser()
+    path = user_path(name)
     local = name == "embedded" or path.exists() or path.suffix == ".gguf" or name.startswith(("/", ".", "~"))
     if local and revision is not None:
         raise UserError("base.revision", f"`{name}` lies on this machine and has no revisions", "leave it out")

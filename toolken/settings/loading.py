@@ -21,6 +21,7 @@ from pydantic_core import ErrorDetails
 
 from toolken.config import Config
 from toolken.errors import UserError
+from toolken.files import user_path
 from toolken.settings.flags import parse_flags
 from toolken.settings.tree import Tree
 from toolken.settings.yaml_files import read_yaml
@@ -69,7 +70,7 @@ def parse_arguments(model: type[M], argv: Sequence[str], *, prog: str | None = N
     """
     tree = Tree.of(model)
     files, rest = split_configs(argv)
-    layers = [file_layer(Path(name).expanduser(), tree) for name in files]
+    layers = [file_layer(user_path(name), tree) for name in files]
     if files and "name" in tree.leaves:
         layers.insert(0, Layer({"name": Path(files[-1]).stem}, {"name": files[-1]}))
     wants_help = any(argument in ("-h", "--help") for argument in rest)
@@ -149,7 +150,7 @@ def _expand(value: object, where: str, *, path: bool) -> object:
         return value
     variable = found["variable"]
     if variable is None:
-        return str(Path(value).expanduser())
+        return str(user_path(value))
     if variable in os.environ:
         return os.environ[variable] + value[found.end() :]
     if path:

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import ModuleType
 
 from toolken.errors import UserError, did_you_mean
+from toolken.files import user_path
 from toolken.tools.arithmetic import ARITHMETIC
 from toolken.tools.tool import Tool
 from toolken.tools.toolset import ToolSet
@@ -34,7 +35,7 @@ def load_tools(reference: str) -> ToolSet:
     file, colon, name = reference.rpartition(":")
     if not colon or not file.endswith(".py") or not name.isidentifier():
         raise UserError(f"tools {reference}", "not a reference to tools", _FORMS)
-    path = Path(file).expanduser().resolve()
+    path = user_path(file).resolve()
     if not path.is_file():
         raise UserError(
             f"tools {reference}", f"there is no file {path}", "check the path; it starts at the working directory"

@@ -25,7 +25,7 @@ from torch import Tensor
 from toolken.config import FeaturesSection
 from toolken.data.align import Encoded
 from toolken.errors import UserError
-from toolken.files import TEMPORARY, write_bytes
+from toolken.files import TEMPORARY, user_path, write_bytes
 from toolken.model.sources import cache_folder
 
 FORMAT = 2
@@ -55,7 +55,7 @@ class ShardCache:
 
     def __init__(self, root: Path | None, key: str) -> None:
         self.key = key
-        self.directory = (root or cache_folder()).expanduser() / "features" / key[:40]
+        self.directory = user_path(root or cache_folder()) / "features" / key[:40]
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
