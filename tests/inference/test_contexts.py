@@ -5,13 +5,11 @@ import random
 import pytest
 import torch
 
-from tests.tiny import FAMILIES, Family, tiny_base, tiny_model, tiny_tokenizer
-from toolken.inference import kv
+from tests.tiny import FAMILIES, tiny_base
 from toolken.inference.backend import Request
 from toolken.inference.contexts import PackedContexts, common_prefix, groups, open_contexts
 from toolken.inference.kv import shape_of
 from toolken.inference.lone import LoneContexts
-from toolken.model.attention import choose_shared_prefix
 from toolken.model.base import BaseLM
 
 PREFIX = tuple(range(5, 40))
@@ -23,14 +21,6 @@ def request(slot: int, ids: list[int], prefix: tuple[int, ...] = ()) -> Request:
 
 def fresh(base: BaseLM, ids: list[int]) -> torch.Tensor:
     return base.hidden(torch.tensor([ids]))[0, -1]
-
-
-def sharing_base(family: Family) -> BaseLM:
-    """A tiny base as one that is loaded for the CPU: rows may hold a prefix in common."""
-    words = tiny_tokenizer()
-    model = tiny_model(family, len(words))
-    choose_shared_prefix(model)
-    return BaseLM.from_model(model, words, name=f"sharing-{family}")
 
 
 def random_walk(rng: random.Random, ids: list[int], *, prefix: bool) -> list[int]:
@@ -47,11 +37,11 @@ def random_walk(rng: random.Random, ids: list[int], *, prefix: bool) -> list[int
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("kind", ["packed", "sharing", "lone"])
-def test_law_4_a_reused_cache_gives_the_hidden_state_of_a_fresh_pass(family: Family, kind: str) -> None:
-    base = sharing_base(family) if kind == "sharing" else tiny_base(family)
-    contexts = LoneContexts(base) if kind == "lone" else open_contexts(base, token_budget=64)
-    assert kind == "lone" or isinstance(contexts, PackedContexts)
+@pytest.mark.parametrize("lone", [False, True])
+def test_law_4_a_reused_cache_gives_the_hidden_state_of_a_fresh_pass(family: str, lone: bool) -> None:
+    base = tiny_base(family)
+    contexts = LoneContexts(base) if lone else open_contexts(base, token_budget=64)
+    assert lone or isinstance(contexts, PackedContexts)
     rng = random.Random(family)
     held = {slot: [*PREFIX, slot + 50] if slot % 2 else [slot + 50] for slot in range(5)}
     for _ in range(14):
@@ -116,36 +106,6 @@ def test_a_pass_sees_no_more_columns_than_its_longest_context(monkeypatch: pytes
     assert seen == [len(context)], "columns of a context that has left cost nothing"
     monkeypatch.undo()
     torch.testing.assert_close(got[0], fresh(base, context), atol=2e-5, rtol=1e-4)
-
-
-def test_a_prefix_is_held_once_and_not_in_every_row() -> None:
-    base = sharing_base("llama")
-    contexts = open_contexts(base)
-    assert isinstance(contexts, PackedContexts)
-    asked = [request(slot, [*PREFIX, 50 + slot, *[9] * slot], PREFIX) for slot in range(4)]
-    for step in range(3):
-        more = [ask._replace(ids=[*ask.ids, *[7] * step]) for ask in asked]
-        got = contexts.hidden(more)
-        want = torch.stack([fresh(base, [*ask.ids]) for ask in more])
-        torch.testing.assert_close(got, want, atol=2e-5, rtol=1e-4)
-    assert sorted(contexts._pack.lengths) == [3, 4, 5, 6], "rows hold what is their own"
-    assert len({id(shared) for shared in contexts._pack.shared}) == 1
-    short = contexts.hidden([request(0, list(PREFIX), PREFIX), request(1, [*PREFIX[:9], 60, 61], ())])
-    want = torch.stack([fresh(base, list(PREFIX)), fresh(base, [*PREFIX[:9], 60, 61])])
-    torch.testing.assert_close(short, want, atol=2e-5, rtol=1e-4)
-
-
-def test_prefixes_are_shared_only_where_a_probe_confirms_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not open_contexts(sharing_base("mistral"))._sharing  # type: ignore[attr-defined]
-    assert not open_contexts(tiny_base("llama"))._sharing  # type: ignore[attr-defined]
-    base = sharing_base("llama")
-    assert open_contexts(base)._sharing  # type: ignore[attr-defined]
-    # An architecture that computes with its keys before it attends loses the mark.
-    monkeypatch.setattr(kv, "mark", lambda keys, shared: keys)
-    contexts = open_contexts(base)
-    assert not contexts._sharing  # type: ignore[attr-defined]
-    ids = [*PREFIX, 50, 51]
-    torch.testing.assert_close(contexts.hidden([request(0, ids, PREFIX)])[0], fresh(base, ids), atol=2e-5, rtol=1e-4)
 
 
 def test_caches_with_windowed_layers_are_not_packed() -> None:

@@ -19,13 +19,11 @@ from torch import Tensor
 from toolken.inference.backend import Request
 from toolken.inference.kv import KV, Pack, Shape, shape_of
 from toolken.inference.lone import LoneContexts
-from toolken.model.architecture import TOLERANCE
 from toolken.model.base import BaseLM
 
 PASS_TOKENS = {"cpu": 40}
 """Tokens that take as long as what a pass costs by itself: reading the weights, launching the layers."""
 ELSEWHERE = 1024
-PROBE_LENGTH = 16
 
 
 class Contexts(Protocol):
@@ -47,23 +45,7 @@ def open_contexts(base: BaseLM, *, token_budget: int = 4096, prefix_tokens: int 
     shape = shape_of(cache)
     if shape is None:
         return LoneContexts(base)
-    sharing = base.shares_prefixes and _sharing_is_exact(base, shape)
-    return PackedContexts(base, shape, sharing=sharing, token_budget=token_budget, prefix_tokens=prefix_tokens)
-
-
-def _sharing_is_exact(base: BaseLM, shape: Shape) -> bool:
-    """Compare contexts that share a prefix with passes over the same ids: an architecture may not hand marks on."""
-    ids = torch.linspace(0, base.vocab_size - 1, PROBE_LENGTH).long().tolist()
-    prefix = tuple(ids[: PROBE_LENGTH // 2])
-    trial = PackedContexts(base, shape, sharing=True, token_budget=PROBE_LENGTH, prefix_tokens=PROBE_LENGTH)
-    largest = 0.0
-    for end in (PROBE_LENGTH - 1, PROBE_LENGTH):
-        contexts = [ids[:end], [*prefix, *ids[1 : end - len(prefix)]]]
-        asked = [Request(slot, context, prefix, frozenset(), None) for slot, context in enumerate(contexts)]
-        for context, got in zip(contexts, trial.hidden(asked), strict=True):
-            want = base.hidden(torch.tensor([context]))[0, -1].float()
-            largest = max(largest, float((got.float() - want).abs().max() / want.abs().max()))
-    return largest <= TOLERANCE.get(base.dtype, TOLERANCE[torch.bfloat16])
+    return PackedContexts(base, shape, token_budget=token_budget, prefix_tokens=prefix_tokens)
 
 
 def common_prefix(a: Sequence[int], b: Sequence[int]) -> int:
@@ -97,23 +79,19 @@ def groups(lengths: Sequence[int], budget: int, *, pass_tokens: int) -> list[sli
 
 @dataclass
 class _Slot:
-    """A context: what it shares, then `kv`, which is None while it is a row of the decoding pack."""
+    """A context; `kv` is None while it is a row of the decoding pack."""
 
     ids: list[int] = field(default_factory=list)
-    shared: KV | None = None
     kv: KV | None = None
     last: Tensor | None = None
     fed: int = 0
 
 
 class PackedContexts:
-    """Contexts whose keys and values are held in packs; with `sharing` a prefix is not copied into every row."""
+    """Contexts whose keys and values are held in packs."""
 
-    def __init__(
-        self, base: BaseLM, shape: Shape, *, sharing: bool = False, token_budget: int, prefix_tokens: int
-    ) -> None:
+    def __init__(self, base: BaseLM, shape: Shape, *, token_budget: int, prefix_tokens: int) -> None:
         self.fed = 0
-        self._sharing = sharing
         self._base, self._shape = base, shape
         self._token_budget, self._prefix_tokens = token_budget, prefix_tokens
         self._slots: dict[int, _Slot] = {}
@@ -188,26 +166,14 @@ class PackedContexts:
         if len(request.prefix) > kept:
             self._park(request.slot)
             kept = min(len(request.prefix), limit)
-            self._start(slot, self._prefixes[request.prefix], kept)
+            slot.kv = self._prefixes[request.prefix].first(kept)
         elif min(kept, limit) < len(slot.ids):
             kept = min(kept, limit)
-            own, shared = self._park(request.slot), slot.shared
-            if shared is not None and kept < shared.length:
-                self._start(slot, shared, kept)
-            else:
-                slot.kv = own.first(kept - (shared.length if shared else 0))
+            slot.kv = self._park(request.slot).first(kept)
         slot.ids = list(request.ids)
         slot.fed += len(slot.ids) - kept
         self.fed += len(slot.ids) - kept
         return slot.ids[kept:]
-
-    def _start(self, slot: _Slot, prefix: KV, length: int) -> None:
-        """Have a slot hold the first tokens of a prefix and nothing else; rows share the whole one as one object."""
-        held = prefix if length == prefix.length else prefix.first(length)
-        if self._sharing and length:
-            slot.shared, slot.kv = held, self._empty()
-        else:
-            slot.shared, slot.kv = None, held
 
     def _park(self, name: int) -> KV:
         """Take a slot out of the decoding pack, if it is there, and return its keys and values."""
@@ -223,7 +189,7 @@ class PackedContexts:
         columns = self._park(order[0]).length + max(len(fresh[name]) for name in order)
         pack = Pack(self._shape, rows=len(order), columns=columns)
         for name in order:
-            pack.add(name, self._park(name), self._slots[name].shared)
+            pack.add(name, self._park(name))
         hidden = pack.feed(self._base, [fresh[name] for name in order])
         # A row that has a pack to itself stays there; of others a copy is kept, so that none holds the memory of all.
         kept = pack.view if len(order) == 1 else pack.get
@@ -236,7 +202,7 @@ class PackedContexts:
         for name in names:
             kv = self._slots[name].kv
             if kv is not None:
-                self._pack.add(name, kv, self._slots[name].shared)
+                self._pack.add(name, kv)
                 self._slots[name].kv = None
         hidden = self._pack.feed(self._base, [fresh[name] for name in self._pack.names])
         for row, name in enumerate(self._pack.names):

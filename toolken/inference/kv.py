@@ -3,8 +3,7 @@
 Invariant of a pack: row `r` stands right-aligned in the columns `[columns - length_r, columns)`. So positions are
 evenly spaced columns without holes, and a windowed layer that measures distance in columns sees exactly what it would
 see of the context alone. A pass sees the columns from the start of the longest row on; what stood before them is left
-where it is. What rows have in common in front (`shared`) may lie outside of the pack. Only caches whose layers are
-alike and keep every position can be packed; `shape_of` says so.
+where it is. Only caches whose layers are alike and keep every position can be packed; `shape_of` says so.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ from torch import Tensor
 from transformers import Cache, DynamicCache
 from transformers.cache_utils import DynamicLayer
 
-from toolken.model.attention import Part, Shared, mark
 from toolken.model.base import BaseLM
 
 COLUMN_BLOCK = 64
@@ -67,10 +65,9 @@ def shape_of(cache: Cache) -> Shape | None:
 class _Window(DynamicLayer):  # type: ignore[no-untyped-call]
     """A layer of a pack: writes new columns into the pack's buffer and shows the columns up to them."""
 
-    def __init__(self, keys: Tensor, values: Tensor, filled: int, shared: Shared | None) -> None:
+    def __init__(self, keys: Tensor, values: Tensor, filled: int) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._buffer = (keys, values)
-        self._shared = shared
         self.dtype, self.device = keys.dtype, keys.device
         self.keys, self.values = keys[:, :, :filled], values[:, :, :filled]
         self.is_initialized = True
@@ -82,8 +79,6 @@ class _Window(DynamicLayer):  # type: ignore[no-untyped-call]
         keys[:, :, start:end] = key_states
         values[:, :, start:end] = value_states
         self.keys, self.values = keys[:, :, :end], values[:, :, :end]
-        if self._shared is not None:
-            mark(self.keys, self._shared)
         return self.keys, self.values
 
 
@@ -92,8 +87,7 @@ class Pack:
 
     Attributes:
         names: The slot of every row.
-        lengths: Tokens of every row, without those that it shares.
-        shared: What stands before every row, outside of the pack; the same object for rows that share it.
+        lengths: Tokens of every row.
         slack: Padded columns behind every row; 0 but after an uneven feed.
         columns: Columns in use.
     """
@@ -101,7 +95,6 @@ class Pack:
     def __init__(self, shape: Shape, *, rows: int = 0, columns: int = 0) -> None:
         self.names: list[int] = []
         self.lengths: list[int] = []
-        self.shared: list[KV | None] = []
         self.slack: list[int] = []
         self.columns = 0
         self._shape = shape
@@ -130,8 +123,8 @@ class Pack:
                 new[:, :kept, :, align - width : align] = used if grown else used.clone()
         self.columns = align
 
-    def add(self, name: int, kv: KV, shared: KV | None = None) -> None:
-        """Add a context as the last row, without what it shares."""
+    def add(self, name: int, kv: KV) -> None:
+        """Add a context as the last row."""
         row, align = len(self.names), max(self.columns, kv.length)
         self._reserve(row + 1, align, align=align)
         place = slice(self.columns - kv.length, self.columns)
@@ -139,11 +132,10 @@ class Pack:
         self._values[:, row, :, place] = kv.values
         self.names.append(name)
         self.lengths.append(kv.length)
-        self.shared.append(shared)
         self.slack.append(0)
 
     def get(self, name: int) -> KV:
-        """Return a copy of a row's context, without what it shares."""
+        """Return a copy of a row's context."""
         kv = self.view(name)
         return KV(kv.keys.clone(), kv.values.clone())
 
@@ -161,10 +153,8 @@ class Pack:
             for buffer in (self._keys, self._values):
                 buffer[:, row, :, : self.columns] = buffer[:, last, :, : self.columns]
             self.names[row], self.lengths[row] = self.names[last], self.lengths[last]
-            self.shared[row] = self.shared[last]
         self.names.pop()
         self.lengths.pop()
-        self.shared.pop()
         self.slack.pop()
         longest = max(self.lengths, default=0)
         if not longest:
@@ -183,37 +173,17 @@ class Pack:
         lengths = torch.tensor(self.lengths)
         steps = torch.arange(width)
         ids = torch.tensor([[*row, *([0] * (width - len(row)))] for row in fresh])  # (rows, width)
-        before = lengths + torch.tensor([kv.length if kv else 0 for kv in self.shared])
-        positions = before[:, None] + torch.minimum(steps, counts[:, None] - 1)
+        positions = lengths[:, None] + torch.minimum(steps, counts[:, None] - 1)
         start = self.columns - max(self.lengths)
         column = torch.arange(start, self.columns + width)
         mask = (column >= self.columns - lengths[:, None]) & (column < self.columns + counts[:, None])
         cache = DynamicCache()
         cache.layers = [
-            _Window(keys[:rows, :, start:], values[:rows, :, start:], self.columns - start, shared)
-            for keys, values, shared in zip(self._keys, self._values, self._shared_by_layer(), strict=True)
+            _Window(keys[:rows, :, start:], values[:rows, :, start:], self.columns - start)
+            for keys, values in zip(self._keys, self._values, strict=True)
         ]
         hidden = base.hidden(ids, mask=mask.long(), positions=positions, cache=cache)
         self.columns += width
         self.lengths = (lengths + counts).tolist()
         self.slack = (width - counts).tolist()
         return hidden[torch.arange(rows, device=hidden.device), (counts - 1).to(hidden.device)]
-
-    def _shared_by_layer(self) -> Sequence[Shared | None]:
-        """Return for every layer what its rows share."""
-        if all(kv is None for kv in self.shared):
-            return [None] * self._shape.layers
-        found = {id(kv): kv for kv in self.shared}
-        order = [row for key in found for row, kv in enumerate(self.shared) if id(kv) == key]
-        counts = [sum(id(kv) == key for kv in self.shared) for key in found]
-        rows = None if order == sorted(order) else torch.tensor(order)
-        place = None if rows is None else rows.argsort()
-        masks: dict[int, Tensor] = {}
-
-        def part(kv: KV | None, count: int, layer: int) -> Part:
-            return Part(count, kv.keys[layer][None], kv.values[layer][None]) if kv else Part(count, None, None)
-
-        return [
-            Shared([part(kv, n, layer) for kv, n in zip(found.values(), counts, strict=True)], rows, place, masks)
-            for layer in range(self._shape.layers)
-        ]

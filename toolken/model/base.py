@@ -16,7 +16,6 @@ from transformers import Cache, DynamicCache, PreTrainedModel, PreTrainedTokeniz
 
 from toolken.errors import UserError
 from toolken.model.architecture import examine
-from toolken.model.attention import may_share
 from toolken.model.fingerprint import fingerprint
 from toolken.model.loading import load_base
 
@@ -46,7 +45,6 @@ class BaseLM:
         sliding_window: Positions that a windowed layer sees, where the model has such layers.
         affine: Whether `transform` is affine, which makes the training objective convex.
         croppable: Whether the caches of `new_cache` keep every position of every layer.
-        shares_prefixes: Whether rows of a batch may have keys in common that are held once (`toolken.model.attention`).
     """
 
     def __init__(
@@ -73,7 +71,6 @@ class BaseLM:
         self.sliding_window = facts.sliding_window
         self.affine = facts.transform.cap is None
         self.croppable = facts.croppable
-        self.shares_prefixes = may_share(model)
         self._facts = facts
 
     @classmethod

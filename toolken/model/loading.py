@@ -26,7 +26,6 @@ from transformers import (
 
 from toolken.errors import UserError
 from toolken.hub import hub_silence
-from toolken.model.attention import choose_shared_prefix
 from toolken.model.memory import out_of_memory
 from toolken.model.sources import Source, resolve
 
@@ -59,7 +58,6 @@ def load_base(
     model, tokenizer = _from_pretrained(source, arguments)
     if "device_map" not in arguments:
         model = torch.nn.Module.to(model, target)
-    choose_shared_prefix(model)
     if adapter is not None:
         model = _with_adapter(model, adapter)
     return model, tokenizer
