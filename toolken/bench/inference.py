@@ -109,14 +109,18 @@ def bench_infer(config: Config, *, quick: bool = False) -> dict[str, object]:
 
 
 def prepare_head(config: Config, *, base: BaseLM, tools: ToolSet, quick: bool) -> ToolkenHead:
-    """Load the rows of the artefact that `init_from` names, or train rows with a fixed strength of the prior."""
+    """Load the rows of the artefact that `init_from` names, or train rows as the settings say.
+
+    A quick run takes a fixed strength of the prior: there are too few rows to search for one.
+    """
     if config.init_from is not None:
         return ToolkenHead.load(config.init_from, base=base)
     _say("training rows, outside of the timing")
     work = align_workload(config, read_splits(config, tools, quick=quick), base=base, tools=tools)
     features = extract_all(base, work.rows, section=config.features)
     with tempfile.TemporaryDirectory(prefix="toolken-bench-") as folder:
-        return train_from(work, features, fixed_solver(config.solver), Path(folder)).head
+        solver = fixed_solver(config.solver) if quick else config.solver
+        return train_from(work, features, solver, Path(folder)).head
 
 
 def load_questions(config: Config, tools: ToolSet, *, quick: bool) -> tuple[list[Question], str]:
