@@ -33,7 +33,7 @@ def both(
             head,
             tools=engine.tools,
             demonstrations=engine.demonstrations,
-            prompt=engine.prompt,
+            prompt=engine.prompt_of(""),
             config=config,
             executor=executor,
         )

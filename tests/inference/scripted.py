@@ -9,8 +9,10 @@ from toolken.inference.backend import Candidate, Request
 from toolken.inference.events import Event
 from toolken.inference.filling import Context, Failure, Splice
 from toolken.inference.machine import Machine, Mode
+from toolken.inference.written import WrittenCalls
 from toolken.tools.rule import Rule
 from toolken.tools.tool import Outcome, Tool, tool
+from toolken.tools.toolset import ToolSet
 
 EOS = b"</s>"
 Move = str | bytes | int  # a word token, or the row of a toolken
@@ -115,12 +117,14 @@ def play(
     stop: Sequence[str] = (),
     max_length: int | None = None,
     rule: Rule | None = None,
+    written: ToolSet | None = None,
 ) -> tuple[Machine, list[Event], ScriptedBackend]:
     """Run one machine to its end; calls run by Python's own addition where no outcomes are given."""
     backend = ScriptedBackend(moves, max_length=max_length)
     script = PlainScript(backend, stop=stop)
     known = {0: add, 1: look} if tools is None else tools
-    machine = Machine(script, backend, tools=known, config=config or InferenceSection(), rule=rule)
+    calls = WrittenCalls(written) if written is not None else None
+    machine = Machine(script, backend, tools=known, config=config or InferenceSection(), rule=rule, written=calls)
     events: list[Event] = []
     waiting = list(outcomes)
     while machine.mode is not Mode.DONE:

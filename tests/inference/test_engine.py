@@ -196,7 +196,7 @@ def test_another_prompt_than_the_trained_one_warns_and_names_both() -> None:
     with pytest.warns(UserWarning) as caught:
         Engine(base, head, prompt=BARE)
     assert PLAIN.hash[:12] in str(caught[0].message) and BARE.hash[:12] in str(caught[0].message)
-    assert Engine(base, head).prompt == PLAIN == Engine(base, head, prompt=PLAIN).prompt
+    assert Engine(base, head).prompt_of("q") == PLAIN == Engine(base, head, prompt=PLAIN).prompt_of("q")
 
 
 def test_one_text_instead_of_a_list_is_refused() -> None:

@@ -168,7 +168,7 @@ def run_reference(subject: Subject, *, limit: float) -> ReferenceRun:
             subject.head,
             tools=engine.tools,
             demonstrations=engine.demonstrations,
-            prompt=engine.prompt,
+            prompt=engine.prompt_of(""),
             config=section,
             executor=executor,
         )

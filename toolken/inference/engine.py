@@ -23,11 +23,12 @@ from toolken.errors import UserError
 from toolken.files import is_unicode
 from toolken.inference.backend import Backend
 from toolken.inference.binding import bind
-from toolken.inference.events import CallRecord, Event, StopReason
+from toolken.inference.events import CallRecord, Event, Execution, StopReason
 from toolken.inference.hf import HFBackend
-from toolken.inference.machine import Execution, Machine
+from toolken.inference.machine import Machine
 from toolken.inference.schedule import Step, Usage, drive
 from toolken.inference.script import QuestionScript
+from toolken.inference.written import WrittenCalls
 from toolken.model.base import BaseLM
 from toolken.model.head import ToolkenHead
 from toolken.model.memory import out_of_memory
@@ -80,7 +81,9 @@ class Engine:
         base: The frozen base.
         head: Its toolkens; None decodes words alone.
         tools: The user's own tools, and their rule; built-in ones bind by themselves.
-        prompt: The reasoning prompt; by default the one that the toolkens were trained in.
+        written: Tools that the base may call in words, as a prompt with worked calls `<name>(...)=` teaches it.
+        prompt: The reasoning prompt, or a function from a question to its own; by default the one that the toolkens
+            were trained in.
         config: Limits, sampling, choice of tools.
 
     Raises:
@@ -94,13 +97,14 @@ class Engine:
         head: ToolkenHead | None = None,
         *,
         tools: ToolSet | None = None,
-        prompt: Prompt | None = None,
+        written: ToolSet | None = None,
+        prompt: Prompt | Callable[[str], Prompt] | None = None,
         config: InferenceSection | None = None,
     ) -> None:
         self.base = base
         self.config = config or InferenceSection()
-        self.prompt = _choose_prompt(prompt, head, base)
-        _check_room(self.prompt, base)
+        self.prompt_of = prompt if callable(prompt) else _always(_check_room(_choose_prompt(prompt, head, base), base))
+        self._written = written
         records = head.info.tools if head is not None else []
         binding = bind(records, tools, allow=self.config.allow, deny=self.config.deny)
         for note in [*binding.notes, *_unused_settings(base)]:
@@ -179,10 +183,18 @@ class Engine:
 
     def _machine(self, question: str) -> Machine:
         script = QuestionScript(
-            question, prompt=self.prompt, demonstrations=self.demonstrations, tokenizer=self.base.tokenizer
+            question, prompt=self.prompt_of(question), demonstrations=self.demonstrations, tokenizer=self.base.tokenizer
         )
-        slot = next(self._slots)
-        return Machine(script, self.backend, tools=self.tools, config=self.config, rule=self._rule, slot=slot)
+        written = WrittenCalls(self._written) if self._written is not None else None
+        return Machine(
+            script,
+            self.backend,
+            tools=self.tools,
+            config=self.config,
+            rule=self._rule,
+            written=written,
+            slot=next(self._slots),
+        )
 
     def _answer(self, question: str, machine: Machine, usage: Usage) -> Answer:
         if machine.finish_reason is None:
@@ -191,7 +203,7 @@ class Engine:
         return Answer(
             question=question,
             text=text,
-            answer=extract_answer(text, self.prompt.answer_pattern),
+            answer=extract_answer(text, self.prompt_of(question).answer_pattern),
             calls=tuple(machine.calls),
             finish_reason=machine.finish_reason,
             usage=usage,
@@ -230,6 +242,10 @@ def _unused_settings(base: BaseLM) -> list[str]:
     return [f"the base's generation settings are not applied: {', '.join(found)}"] if found else []
 
 
+def _always(prompt: Prompt) -> Callable[[str], Prompt]:
+    return lambda question: prompt
+
+
 def _choose_prompt(prompt: Prompt | None, head: ToolkenHead | None, base: BaseLM) -> Prompt:
     """Return the prompt to use; one that the toolkens were not trained in is a warning."""
     trained = head.info.prompt.prompt() if head is not None else None
@@ -241,11 +257,12 @@ def _choose_prompt(prompt: Prompt | None, head: ToolkenHead | None, base: BaseLM
     return prompt
 
 
-def _check_room(prompt: Prompt, base: BaseLM) -> None:
+def _check_room(prompt: Prompt, base: BaseLM) -> Prompt:
     size = len(prompt.prefix_ids(base.tokenizer))
     if base.max_length is not None and size >= base.max_length:
         problem = f"it has {size} tokens before the question, and the context of `{base.name}` {base.max_length}"
         raise UserError("prompt", problem, "use a shorter prompt.template, or a base with a longer context")
+    return prompt
 
 
 def _demonstrations(text: str, tool: Tool) -> Demonstrations:

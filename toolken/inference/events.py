@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
-from toolken.tools.tool import Outcome
+from toolken.tools.tool import Outcome, Tool
 
 StopReason = Literal["eos", "stop", "length", "context"]
 """An end-of-sequence token; a text of `prompt.stop`; `max_new_tokens`; the base's longest context."""
@@ -65,6 +65,13 @@ def json_value(value: object) -> object:
     if isinstance(value, (list, tuple)):
         return [json_value(item) for item in value]
     return value
+
+
+class Execution(NamedTuple):
+    """A call that waits for its outcome."""
+
+    tool: Tool
+    arguments: Mapping[str, object]
 
 
 @dataclass(frozen=True)

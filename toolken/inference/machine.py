@@ -10,22 +10,24 @@ torch, no clock, no process.
 from __future__ import annotations
 
 import enum
-import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from toolken.config import InferenceSection
 from toolken.errors import ToolError, UserError
-from toolken.inference.backend import Backend, Candidate, Request
-from toolken.inference.events import Call, CallRecord, Event, Result, Stop, StopReason, Text, json_value
+from toolken.inference.backend import Backend, Candidate, Request, noise_seed
+from toolken.inference.events import Call, CallRecord, Event, Execution, Result, Stop, StopReason, Text, json_value
 from toolken.inference.filling import Context, Failure, Filling, Script
 from toolken.inference.text import AnswerText, Decoder
+from toolken.inference.written import WrittenCalls
 from toolken.tools.arguments import parse_arguments
 from toolken.tools.results import format_result
 from toolken.tools.rule import Rule
 from toolken.tools.tool import Outcome, Tool
+
+WRITTEN = -1
+"""Row of a call that stands in the text in words."""
 
 
 class Mode(enum.Enum):
@@ -37,13 +39,6 @@ class Mode(enum.Enum):
     DONE = "done"
 
 
-class Execution(NamedTuple):
-    """A call that waits for its outcome."""
-
-    tool: Tool
-    arguments: Mapping[str, object]
-
-
 class Machine:
     """One question on its way to an answer.
 
@@ -53,6 +48,7 @@ class Machine:
         tools: Row -> tool, for those that may be called.
         config: Limits, sampling, result format.
         rule: Which tools may follow which.
+        written: Finds calls that the base writes out in words, whose results follow their `=`; of this question alone.
         slot: The machine uses the slots `2 * slot` and `2 * slot + 1`.
     """
 
@@ -64,6 +60,7 @@ class Machine:
         tools: Mapping[int, Tool],
         config: InferenceSection,
         rule: Rule | None = None,
+        written: WrittenCalls | None = None,
         slot: int = 0,
     ) -> None:
         self.mode = Mode.REASONING
@@ -74,6 +71,7 @@ class Machine:
         self.answer = AnswerText(Decoder(backend.token_text, script.start.ids), stop=script.stop, lead=script.lead)
         self._events: list[Event] = []
         self._rule, self._rows, self._words = rule, frozenset(tools), True
+        self._written = written
         self._banned: set[int] = set()
         self._begun = 0
         self._runs: Counter[str] = Counter()
@@ -89,8 +87,6 @@ class Machine:
     def prompt_tokens(self) -> int:
         """Tokens before the answer."""
         return len(self._script.start.ids)
-
-    # What the machine asks for
 
     def request(self) -> Request:
         """Return what is to be ranked, in reasoning and argument mode."""
@@ -122,14 +118,11 @@ class Machine:
         if self._config.temperature == 0:
             return None
         call = (self._begun, len(self._failures), len(self._filling.context.ids)) if self._filling else ()
-        place = (self._config.seed, self._script.question, len(self.answer.ids), call)
-        return int.from_bytes(hashlib.blake2b(repr(place).encode(), digest_size=7).digest(), "big")
+        return noise_seed(self._config.seed, self._script.question, len(self.answer.ids), call)
 
     def _too_long(self, ids: Sequence[int]) -> bool:
         limit = self._backend.max_length
         return limit is not None and len(ids) > limit
-
-    # What it is told
 
     def choose(self, ranked: Iterator[Candidate]) -> None:
         """Take the best candidate that the rules let through, for the request that was handed out."""
@@ -140,8 +133,7 @@ class Machine:
         if self._filling.closed or self._filling.problem:
             self._read_arguments(self._filling)
         elif self._too_long(self._filling.context.ids):
-            self._announce()
-            self._fail(Outcome("refused", "the context has no room for the arguments"), again=False)
+            self._refuse("the context has no room for the arguments", again=False)
 
     def finish_call(self, outcome: Outcome) -> None:
         """Take the outcome of the call that was waiting."""
@@ -212,6 +204,15 @@ class Machine:
             return
         self._say(self.answer.take())
         self._check_length()
+        if self._written is not None and self.mode is Mode.REASONING:
+            self._run_written(self._written)
+
+    def _run_written(self, calls: WrittenCalls) -> None:
+        call = calls.find(self.answer.text)
+        if call is not None and self._begun < self._config.max_calls:
+            self._begun += 1
+            self._failures.clear()
+            self._read(call.tool, WRITTEN, call.raw_arguments)
 
     def _check_length(self) -> None:
         if len(self.answer.ids) >= self._config.max_new_tokens:
@@ -233,16 +234,20 @@ class Machine:
     def _fill(self, row: int) -> None:
         tool = self._tools[row]
         if not tool.order:
-            self._filling = Filling(tool, row, context=Context((), []), decode=self._backend.token_text)
-            self._read_arguments(self._filling)
+            self._read(tool, row, "")
             return
         context = self._script.fill(tool, self.answer.ids, self._failures)
         self._filling = Filling(tool, row, context=context, decode=self._backend.token_text)
         self._arguments = None
         self.mode = Mode.ARGUMENTS
         if self._too_long(context.ids):
-            self._announce()
-            self._fail(Outcome("refused", "the context has no room for the arguments"), again=False)
+            self._refuse("the context has no room for the arguments", again=False)
+
+    def _read(self, tool: Tool, row: int, raw: str) -> None:
+        """Take an argument text that is there without an argument mode."""
+        self._filling = Filling(tool, row, context=Context((), []), decode=self._backend.token_text)
+        self._filling.raw = raw
+        self._read_arguments(self._filling)
 
     def _read_arguments(self, filling: Filling) -> None:
         """Parse what was written and let it run, unless the same call ran too often."""
@@ -251,23 +256,27 @@ class Machine:
                 raise ToolError(filling.problem)
             self._arguments = parse_arguments(f"({filling.raw})", filling.tool)
         except ToolError as error:
-            self._announce()
-            self._fail(Outcome("refused", str(error)))
+            self._refuse(str(error))
             return
-        self._announce()
         key = f"{filling.tool.name} {json.dumps(json_value(self._arguments), sort_keys=True)}"
         if self._runs[key] >= self._config.max_repeats:
-            self._fail(Outcome("refused", f"ran {self._runs[key]} times with these arguments already"), again=False)
+            self._refuse(f"ran {self._runs[key]} times with these arguments already", again=False)
             return
+        self._announce()
         self._runs[key] += 1
         self.mode = Mode.EXECUTING
+
+    def _refuse(self, problem: str, *, again: bool = True) -> None:
+        self._announce()
+        self._fail(Outcome("refused", problem), again=again)
 
     def _fail(self, outcome: Outcome, *, again: bool = True) -> None:
         """Log a failed attempt; ask again with the error shown, or ban the toolken here and take the next best."""
         filling = self._in_call()
         self._log(outcome, "")
         self._failures.append(Failure(filling.raw, outcome.detail))
-        if again and filling.tool.order and len(self._failures) <= self._config.retries:
+        fillable = filling.row != WRITTEN and filling.tool.order
+        if again and fillable and len(self._failures) <= self._config.retries:
             self._fill(filling.row)
             return
         self._banned.add(filling.row)

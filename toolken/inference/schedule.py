@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
 from toolken.inference.backend import Backend
-from toolken.inference.events import Event
-from toolken.inference.machine import Execution, Machine, Mode
+from toolken.inference.events import Event, Execution
+from toolken.inference.machine import Machine, Mode
 from toolken.tools.tool import Outcome
 
 
