@@ -207,15 +207,33 @@ class InferenceSection(Section):
         return value
 
 
+class PublishedSection(Section):
+    """The published recipe, for the method `toolken-adam`; everything else is as for `toolken`."""
+
+    template: str = "builtin:plain"
+    """Context of its training texts; it decodes in `prompt.template`."""
+    lr: float = Field(default=1e-4, gt=0)
+    """Learning rate."""
+    epochs: int = Field(default=10, ge=1)
+    """Epochs; the best on validation is kept."""
+    bias: float = 0.0
+    """Fixed shift of every toolken logit in decoding."""
+
+
 class EvaluationSection(Section):
     """The benchmark that methods are compared on."""
 
     benchmark: str | None = None
     """`funcqa_oh`, `funcqa_mh`, `gsm8k_xl`, `kamel_30`, `kamel_60`, `kamel_100`, `kamel_234` or `virtualhome`."""
+    split: Literal["test", "validation"] = "test"
+    """Questions to answer; whatever is chosen is chosen on `validation`."""
     limit: int | None = Field(default=None, ge=1)
     """Questions of a fixed, seeded slice; all if unset."""
     seed: int = 0
     """Seed of the slice."""
+    react_template: str | None = None
+    """Text file with worked calls `<name>(...)=...` and `[QUESTION]`, for the method `react`."""
+    published: PublishedSection = PublishedSection()
 
 
 class TrackingSection(Section):

@@ -6,8 +6,8 @@ system releases with the process, however it dies. A run that is refused (`UserE
 leaves nothing: the command can be given again with the setting mended and the same folder.
 
 Which settings make a run "the same": all but those that cannot change a number in the result: `name`, `out`,
-`tracking`, and where features are cached. The files that they name must hold the same, too. The result is written last,
-so that its existence proves that everything else is complete.
+`tracking`, where features are cached, and `evaluation` unless the run is an evaluation. The files that they name must
+hold the same, too. The result is written last, so that its existence proves that everything else is complete.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ from toolken.locks import Lock
 from toolken.settings.loading import dump_config
 from toolken.settings.yaml_files import parse_yaml
 
-_IGNORED = ("name", "out", "tracking", "features.cache")
+EVALUATION_IGNORES = ("name", "out", "tracking", "features.cache")
+TRAINING_IGNORES = (*EVALUATION_IGNORES, "evaluation")
+"""Settings that change no number in the result of an evaluation, and of a training run."""
 _LOCK = ".lock"
 RESULT = "result.json"
 TOOLKENS = "toolkens"
@@ -39,15 +41,16 @@ _INPUTS = "inputs.json"
 _BEGINNING = ("metrics.jsonl", "wandb-id.txt", "wandb", _INPUTS, "config.yaml")
 
 
-def identity(config: Config) -> str:
+def identity(config: Config, *, ignored: Sequence[str] = TRAINING_IGNORES) -> str:
     """Return the hash (64 hex digits) of the settings that decide whether two runs are the same."""
-    return hashlib.sha256(json.dumps(_comparable(dump_config(config), "settings"), sort_keys=True).encode()).hexdigest()
+    settings = _comparable(dump_config(config), "settings", ignored)
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
 
 
-def default_directory(config: Config) -> Path:
+def default_directory(config: Config, *, ignored: Sequence[str] = TRAINING_IGNORES) -> Path:
     """Return `runs/<name>-<first 8 digits of the identity>`."""
     name = re.sub(r"[^\w.-]+", "-", config.name).strip("-.") or "run"
-    return Path("runs") / f"{name}-{identity(config)[:8]}"
+    return Path("runs") / f"{name}-{identity(config, ignored=ignored)[:8]}"
 
 
 class RunDirectory:
@@ -59,13 +62,18 @@ class RunDirectory:
         result: What a finished run of the same settings stored, else None.
     """
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, *, ignored: Sequence[str] = TRAINING_IGNORES) -> None:
         """Create or enter the folder of `config` and lock it.
+
+        Args:
+            config: Settings of the run.
+            ignored: Settings that may differ from those of an earlier run in the same folder.
 
         Raises:
             UserError: It cannot be written, belongs to other settings or to no run at all, or another run holds it.
         """
-        self.path = config.out or default_directory(config)
+        self.path = config.out or default_directory(config, ignored=ignored)
+        self._ignored = ignored
         self._made = _create(self.path)
         self._lock = lock_run(self.path)
         try:
@@ -124,7 +132,7 @@ class RunDirectory:
             write_text(self.config_file, dump_config(config))
             write_json(self.path / _INPUTS, input_digests(config))
             return False
-        differing = differences(self.config_file, config)
+        differing = differences(self.config_file, config, ignored=self._ignored)
         if differing:
             shown = "; ".join(differing[:5]) + (f"; and {len(differing) - 5} more" if len(differing) > 5 else "")
             raise UserError(
@@ -138,7 +146,7 @@ class RunDirectory:
 
     def _check_inputs(self, digests: Mapping[str, str]) -> None:
         """Refuse to go on with files that do not hold what they held; those that are gone are for reading to miss."""
-        known = _read_record(self.path / _INPUTS)
+        known = stored_record(self.path / _INPUTS)
         if known is None:  # killed before it was written, or finished by a release that wrote none
             if stored_result(self.path) is None:
                 write_json(self.path / _INPUTS, digests)
@@ -156,10 +164,11 @@ def stored_result(folder: Path) -> dict[str, object] | None:
     """Return the result of a finished run; one whose artefact is gone counts as unfinished."""
     if not (folder / RESULT).is_file() or not (folder / TOOLKENS).is_dir():
         return None
-    return _read_record(folder / RESULT)
+    return stored_record(folder / RESULT)
 
 
-def _read_record(file: Path) -> dict[str, object] | None:
+def stored_record(file: Path) -> dict[str, object] | None:
+    """Return the JSON object that a file holds; None where there is none."""
     try:
         stored = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -179,10 +188,11 @@ def lock_run(path: Path, *, fix: str = "give another `--out`") -> Lock:
     return lock
 
 
-def differences(config_file: Path, config: Config) -> list[str]:
+def differences(config_file: Path, config: Config, *, ignored: Sequence[str] = TRAINING_IGNORES) -> list[str]:
     """Return `key: old -> new` for every setting that differs and matters."""
-    old = _comparable(read_text(config_file, "delete the folder, or give another one with `--out`"), str(config_file))
-    new = _comparable(dump_config(config), "settings")
+    text = read_text(config_file, "delete the folder, or give another one with `--out`")
+    old = _comparable(text, str(config_file), ignored)
+    new = _comparable(dump_config(config), "settings", ignored)
     return [
         f"{key}: {_short(old.get(key, 'unset'))} -> {_short(new.get(key, 'unset'))}"
         for key in dict.fromkeys([*new, *old])
@@ -190,13 +200,13 @@ def differences(config_file: Path, config: Config) -> list[str]:
     ]
 
 
-def _comparable(text: str, where: str) -> dict[str, object]:
+def _comparable(text: str, where: str, ignored: Sequence[str]) -> dict[str, object]:
     """Return the dotted settings of a resolved YAML that count for the identity."""
     flat = _flatten(parse_yaml(text, where).content)
     return {
         key: value
         for key, value in flat.items()
-        if not any(key == name or key.startswith(name + ".") for name in _IGNORED)
+        if not any(key == name or key.startswith(name + ".") for name in ignored)
     }
 
 

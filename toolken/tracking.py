@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Literal, TextIO
 from urllib.parse import urlsplit
 
 from toolken.config import Config, TrackingSection
@@ -42,8 +42,9 @@ class Tracker:
         directory: The run directory; `metrics.jsonl`, `tables/` and `wandb/` live in it.
     """
 
-    def __init__(self, directory: Path, config: Config) -> None:
+    def __init__(self, directory: Path, config: Config, *, job: Literal["train", "eval"] = "train") -> None:
         self.directory = directory
+        self._job = job
         self._name = config.name
         self._section = config.tracking
         self._reported = False
@@ -205,7 +206,7 @@ class Tracker:
             group=section.group,
             tags=section.tags or None,
             name=self._name,
-            job_type="train",
+            job_type=self._job,
             dir=str(self.directory),
             config=config,
             settings=wandb.Settings(console="off", silent=True, init_timeout=60),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from toolken.bench.inference import bench_infer
 from toolken.bench.scale import bench_scale
 from toolken.bench.training import bench_train
-from toolken.commands.command import Command
+from toolken.commands.command import Command, run_settings
 from toolken.config import Config
 
 
@@ -23,24 +23,19 @@ class TrainArguments(BenchArguments):
     """Extract the rows in float32 and bfloat16, and count the decisions that differ."""
 
 
-def settings(arguments: BenchArguments) -> Config:
-    """Return the settings of the run alone."""
-    return Config.model_validate({name: getattr(arguments, name) for name in Config.model_fields})
-
-
 def train(arguments: TrainArguments) -> dict[str, object]:
     """Measure training."""
-    return bench_train(settings(arguments), quick=arguments.quick, dtypes=arguments.compare_dtypes)
+    return bench_train(run_settings(arguments), quick=arguments.quick, dtypes=arguments.compare_dtypes)
 
 
 def infer(arguments: BenchArguments) -> dict[str, object]:
     """Measure answering."""
-    return bench_infer(settings(arguments), quick=arguments.quick)
+    return bench_infer(run_settings(arguments), quick=arguments.quick)
 
 
 def scale(arguments: BenchArguments) -> dict[str, object]:
     """Measure decoding beside many toolkens, and adding a tool."""
-    return bench_scale(settings(arguments), quick=arguments.quick)
+    return bench_scale(run_settings(arguments), quick=arguments.quick)
 
 
 TRAIN = Command(TrainArguments, train, "time training against the published algorithm")

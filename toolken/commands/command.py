@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from toolken.config import Section
+from toolken.config import Config, Section
 from toolken.settings.loading import parse_arguments
 
 A = TypeVar("A", bound=Section)
@@ -41,3 +41,8 @@ class Command(Generic[A]):
     def __call__(self, argv: list[str], *, prog: str) -> dict[str, object] | None:
         """Run with what stands behind the command's name."""
         return self.run(parse_arguments(self.arguments, self.as_flags(argv), prog=prog, description=self.summary))
+
+
+def run_settings(arguments: Config) -> Config:
+    """Return the settings of a run alone, without the further flags of a subcommand."""
+    return Config.model_validate({name: getattr(arguments, name) for name in Config.model_fields})

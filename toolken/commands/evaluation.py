@@ -1,24 +1,29 @@
-"""`toolken eval`: score a file of answers against gold, or cross-validate solvers over training rows."""
+"""`toolken eval`: run methods on a benchmark, score a file of answers, or cross-validate solvers over training rows."""
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
 
-from toolken.commands.command import Command
+from toolken.commands.command import Command, run_settings
 from toolken.config import Config
 from toolken.data.questions import read_questions
 from toolken.errors import UserError
 from toolken.evaluation.scoring import score_file
 from toolken.files import check_output, write_json
+from toolken.recipes.benchmark_run import evaluate_benchmark
 from toolken.recipes.folds_run import cross_validate
+
+SOLVERS = ("convex", "adam:1e-4", "adam:1e-3")
+"""What `folds` compares where no methods are named."""
 
 
 class EvalArguments(Config):
-    """What is evaluated: answers against gold, or, with the settings of a training run, solvers by cross-validation."""
+    """What is evaluated: methods on the benchmark of a configuration, answers against gold, or solvers over folds."""
 
     answers: Path | None = None
     """JSONL file that `infer` wrote."""
@@ -32,20 +37,38 @@ class EvalArguments(Config):
     """JSON file that the result is written to, beside being printed."""
     folds: int = Field(default=0, ge=0)
     """Cross-validate over training rows with so many folds."""
-    methods: list[str] = ["convex", "adam:1e-4", "adam:1e-3"]
-    """Solvers to compare: `convex`, `convex:L2`, `adam:LR`."""
+    methods: list[str] = []
+    """On a benchmark: `base`, `zero-shot`, `react`, `toolken`, `toolken-adam`, `toolken-adam:SEED`. With `folds`:
+    `convex`, `convex:L2`, `adam:LR`."""
+    toolkens: Path | None = None
+    """Artefact for the method `toolken`; trained as the configuration says if unset."""
 
 
 def evaluate(arguments: EvalArguments) -> dict[str, object]:
-    """Score answers or cross-validate, whichever the flags ask for; the file is written once all is known."""
+    """Do what the flags ask for; the file of `output` is written once all is known."""
     if arguments.output is not None:
         check_output(arguments.output)
         if arguments.answers is not None and arguments.output.exists() and arguments.output.samefile(arguments.answers):
             raise UserError(f"--output {arguments.output}", "is the file of the answers", "name another file")
-    result = _score(arguments, arguments.answers) if arguments.answers is not None else _cross_validate(arguments)
+    result = _evaluate(arguments)
     if arguments.output is not None:
         write_json(arguments.output, result)
     return result
+
+
+def _evaluate(arguments: EvalArguments) -> dict[str, object]:
+    if arguments.answers is not None:
+        return _score(arguments, arguments.answers)
+    if arguments.folds >= 2:
+        methods = arguments.methods or SOLVERS
+        return {"folds": arguments.folds, "methods": cross_validate(run_settings(arguments), methods, arguments.folds)}
+    if arguments.methods:
+        command = shlex.join(["toolken", *sys.argv[1:]])
+        return evaluate_benchmark(
+            run_settings(arguments), arguments.methods, toolkens=arguments.toolkens, command=command
+        )
+    fix = "give `--methods base,toolken` with a `--config`, `--answers` and `--gold`, or `--folds 5` with a `--config`"
+    raise UserError("eval", "nothing to evaluate", fix)
 
 
 def _score(arguments: EvalArguments, answers: Path) -> dict[str, object]:
@@ -57,13 +80,4 @@ def _score(arguments: EvalArguments, answers: Path) -> dict[str, object]:
     return score.as_dict()
 
 
-def _cross_validate(arguments: EvalArguments) -> dict[str, object]:
-    if arguments.folds < 2:
-        raise UserError(
-            "eval", "nothing to evaluate", "give `--answers` and `--gold`, or `--folds 5` with a `--config`"
-        )
-    records = cross_validate(arguments, arguments.methods, arguments.folds)
-    return {"folds": arguments.folds, "methods": records}
-
-
-EVAL = Command(EvalArguments, evaluate, "score answers against gold, or cross-validate solvers")
+EVAL = Command(EvalArguments, evaluate, "run methods on a benchmark, score answers, or cross-validate solvers")
