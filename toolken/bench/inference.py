@@ -44,6 +44,8 @@ GENERATED = GenerateSection(per_tool=4)
 GENERATED_SEED = 700_001
 """Seed of our own problems, which no training run draws from."""
 QUICK_QUESTIONS = 5
+QUICK_TOKENS = 48
+"""Tokens of an answer, on both sides: rows of few examples call again and again."""
 ORDER_SEED = 0
 REFERENCE_SECONDS = 480.0
 QUICK_SECONDS = 20.0
@@ -89,7 +91,8 @@ def bench_infer(config: Config, *, quick: bool = False) -> dict[str, object]:
     tools = load_tools(config.tools)
     head = prepare_head(config, base=base, tools=tools, quick=quick)
     questions, source = load_questions(config, tools, quick=quick)
-    section = config.inference.model_copy(update={"temperature": 0.0})
+    limits: dict[str, object] = {"max_new_tokens": QUICK_TOKENS} if quick else {}
+    section = config.inference.model_copy(update={"temperature": 0.0, **limits})
     subject = Subject(base, head, tools, section, questions)
     level_after_warm_up(base)
     rounds = [run_engine(subject)]
