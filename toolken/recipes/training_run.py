@@ -183,8 +183,9 @@ def _require_examples(config: Config, splits: Splits, tools: ToolSet) -> None:
 def _announce(splits: Splits) -> None:
     for line in splits.left_out:
         print(f"left out: {line}", file=sys.stderr)
+    calls = sum(len(row.calls) for row in splits.train)
     print(
-        f"data: {len(splits.train)} training rows, {len(splits.validation)} validation rows, "
+        f"data: {len(splits.train)} training rows with {calls} calls, {len(splits.validation)} validation rows, "
         f"{len(splits.negatives)} negatives, {len(splits.unseen)} unseen texts, {len(splits.left_out)} left out",
         file=sys.stderr,
     )
