@@ -75,7 +75,8 @@ def evaluate_benchmark(
                 head = ToolkenHead.load(artefact, base=setting.base) if artefact is not None else None
                 answer_all(one, asked, replace(setting, head=head), records=records, facts=facts, command=command)
                 write_json(run.path / FACTS, facts)
-                track_cell(config, one.spec, [record for record in records.records if record.method == one.spec])
+                answered = [record for record in records.records if record.method == one.spec]
+                track_cell(config, one.spec, answered, folder=run.path)
             return {
                 "out": str(run.path),
                 "benchmark": asked.benchmark.name,

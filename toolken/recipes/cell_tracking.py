@@ -6,12 +6,12 @@ Runs are grouped by benchmark. The table of predictions holds every answer with 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from toolken.config import Config
 from toolken.evaluation.records import Record
 from toolken.evaluation.scoring import Verdict
 from toolken.metrics import Rate
-from toolken.run_directory import default_directory
 from toolken.tracking import Tracker
 
 CELLS = "cells"
@@ -24,9 +24,9 @@ def accuracy(records: Sequence[Record], method: str) -> Rate:
     return Rate(verdicts.count(Verdict.RIGHT), len(verdicts))
 
 
-def track_cell(config: Config, method: str, records: Sequence[Record]) -> None:
-    """Record the answers of a method that answered all of its questions, once."""
-    folder = (config.out or default_directory(config)) / CELLS / method.replace(":", "-")
+def track_cell(config: Config, method: str, records: Sequence[Record], *, folder: Path) -> None:
+    """Record the answers of a method that answered all of its questions, once, in a folder of their own in `folder`."""
+    folder = folder / CELLS / method.replace(":", "-")
     if folder.exists():
         return
     folder.mkdir(parents=True)
