@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from toolken.commands.command import Command, run_settings
 from toolken.config import Config
@@ -42,6 +42,11 @@ class EvalArguments(Config):
     `convex`, `convex:L2`, `adam:LR`."""
     toolkens: Path | None = None
     """Artefact for the method `toolken`; trained as the configuration says if unset."""
+
+    @field_validator("methods")
+    @classmethod
+    def _split_at_commas(cls, value: list[str]) -> list[str]:
+        return [name for part in value for name in part.split(",") if name]
 
 
 def evaluate(arguments: EvalArguments) -> dict[str, object]:
