@@ -121,6 +121,9 @@ class SolverSection(Section):
     """`convex`: L-BFGS to the optimum. `adam`: the published recipe."""
     positions: Literal["all", "toolken"] = "all"
     """Supervise every position of the answer, or only those of toolkens."""
+    softmax: Literal["all", "toolkens"] = "all"
+    """Toolkens compete with the words, or among themselves alone (with `positions: toolken`; words are then left to
+    calibration)."""
     l2: Annotated[float, Field(ge=0)] | Literal["auto"] = "auto"
     """Prior strength: loss = mean over positions + l2 * sum ||w_k - w0_k||^2; `auto`: K-fold cross-validation."""
     l2_grid: list[Annotated[float, Field(ge=0)]] = Field(
@@ -147,6 +150,21 @@ class SolverSection(Section):
     """Epochs of `adam`; the best on validation is kept."""
     seed: int = 0
     """Initialisation and order of `adam`."""
+
+
+class AlignSection(Section):
+    """Alignment of the training context with the context of use, from unlabelled questions."""
+
+    method: Literal["none", "mean", "moments", "covariance"] = "none"
+    """What is matched: the means, the means and deviations of every dimension, or the whole covariance too."""
+    positions: Literal["question", "decoding"] = "question"
+    """Hidden states of use: behind every question, or at all positions of the base's own answers."""
+    questions: list[str] = []
+    """Sources of questions, whose answers are not read; empty: those of the validation rows."""
+    limit: int = Field(default=2000, ge=2)
+    """Questions at most, evenly spread."""
+    shrinkage: float = Field(default=0.5, ge=0, le=1)
+    """Share of the diagonal in `covariance`."""
 
 
 class CalibrationSection(Section):
@@ -269,6 +287,7 @@ class Config(Section):
     prompt: PromptSection = PromptSection()
     features: FeaturesSection = FeaturesSection()
     solver: SolverSection = SolverSection()
+    align: AlignSection = AlignSection()
     calibration: CalibrationSection = CalibrationSection()
     inference: InferenceSection = InferenceSection()
     evaluation: EvaluationSection = EvaluationSection()

@@ -38,6 +38,8 @@ def _named(config: Config) -> Iterator[tuple[str, str]]:
             name = parse_source(source).name
             if name != GENERATED and not name.startswith(HUB):
                 yield f"data.{key}", name
+    for source in config.align.questions:
+        yield "align.questions", parse_source(source).name
     if not prompt.template.startswith(BUILTIN):
         yield "prompt.template", prompt.template
     if prompt.demonstrations != "auto":

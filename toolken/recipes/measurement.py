@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor
-from tqdm import tqdm
 
 from toolken.config import Config
 from toolken.data.example import Example
@@ -26,10 +25,11 @@ from toolken.evaluation.run_report import (
     StrengthPoint,
     ToolMetrics,
 )
-from toolken.inference.engine import Answer, Engine
+from toolken.inference.engine import Answer
 from toolken.metrics import Rate
 from toolken.model.base import BaseLM
 from toolken.model.head import ToolkenHead
+from toolken.recipes.alignment import own_answers
 from toolken.recipes.preparation import Context, align_all
 from toolken.recipes.solving import SplitFeatures, training_record
 from toolken.stages import StageTime
@@ -95,17 +95,10 @@ def measure_shift(
     questions = list(dict.fromkeys(row.question for row in validation if row.question.strip()))[:SHIFT_QUESTIONS]
     if not questions:
         return None
-    section = config.inference.model_copy(update={"max_new_tokens": SHIFT_TOKENS, "temperature": 0.0})
-    with Engine(base, None, prompt=context.prompt, config=section) as engine:
-        answers = engine.completed(questions)
-        bar = tqdm(answers, total=len(questions), desc="the base's own answers", unit="question", disable=None)
-        texts = [
-            Example(answer.question, answer.text, origin="the base's own answer")
-            for _, answer in sorted(bar, key=lambda found: found[0])
-        ]
+    texts = own_answers(questions, base=base, context=context, section=config.inference, tokens=SHIFT_TOKENS)
     plain = context.prompt_without_conclusion()
     # A base may write what its tokenizer does not give back; such answers are passed over.
-    aligned = align_all([row for row in texts if row.answer.strip()], plain, base=base, tools=(), left_out=[])
+    aligned = align_all(texts, plain, base=base, tools=(), left_out=[])
     if not any(row.index for row in aligned) or len(train) < 2:
         return None
     use = extract(base, aligned, section=config.features, label="own answers")

@@ -158,6 +158,7 @@ def training_record(solution: Solution, config: Config) -> dict[str, JsonValue]:
         "solver": config.solver.kind,
         "positions": config.solver.positions,
         "l2": solution.l2,
+        "align": dict(solution.alignment) if solution.alignment is not None else None,
         "convex": solution.convex,
         "converged": solution.converged,
         "loss": solution.loss,

@@ -15,6 +15,7 @@ from toolken.inference.engine import Answer, Engine
 from toolken.inference.trace import printable
 from toolken.model.base import BaseLM
 from toolken.model.head import ToolkenHead
+from toolken.recipes.alignment import check_alignment, fit_aligned
 from toolken.recipes.extension import join, old_features
 from toolken.recipes.measurement import build_report, measure_shift, sample_of, stage_records
 from toolken.recipes.preparation import (
@@ -82,6 +83,7 @@ class Prepared(NamedTuple):
 
 def prepare(config: Config, stages: Stages, processes: Processes) -> Prepared:
     """Load the base and the tools, and align the rows of every split in the context that inference uses."""
+    check_alignment(config)
     with stages("base"):
         base = load_base(processes.on_own_device(config.base), announce=processes.first)
     own = load_tool_set(config.tools, config.data.root)
@@ -127,7 +129,10 @@ def run_first(config: Config, processes: Processes) -> Run:
 
             # 4. Rows and biases.
             with stages("solve"):
-                solution = fit(features, base=base, tools=tools, section=config.solver, frozen=frozen_rows(old))
+                if config.align.method != "none":
+                    solution = fit_aligned(features, splits, base=base, tools=tools, context=context, config=config)
+                else:
+                    solution = fit(features, base=base, tools=tools, section=config.solver, frozen=frozen_rows(old))
                 head = make_head(
                     solution, base=base, tools=tools, context=context, config=config, splits=splits, old=old
                 )

@@ -52,6 +52,8 @@ class Solution:
         curve: (evaluation, loss) after every iteration of the final solve.
         cross_validation: One record for every strength tried.
         log: One record for every epoch (`adam`): `epoch`, and numbers by the names that tracking gives them.
+        alignment: How rows were aligned with the context of use, None if they were not; loss, gradient and bound are
+            those of the solve, before rows were folded back.
     """
 
     weight: Tensor
@@ -67,11 +69,24 @@ class Solution:
     curve: list[tuple[int, float]]
     cross_validation: list[dict[str, float]] = field(default_factory=list)
     log: list[dict[str, float]] = field(default_factory=list)
+    alignment: dict[str, str | int | float] | None = None
 
 
 def supervised(features: Features, section: SolverSection) -> Features:
-    """Return the positions that `solver.positions` asks for."""
-    return features if section.positions == "all" else features.select(features.toolken >= 0)
+    """Return the positions that `solver.positions` asks for, without the words where `solver.softmax` leaves them out.
+
+    Raises:
+        UserError: A softmax over toolkens alone is asked for at positions of words.
+    """
+    if section.positions == "all":
+        if section.softmax == "toolkens":
+            problem = "`toolkens` has no loss at the positions of words"
+            raise UserError("solver.softmax", problem, "set solver.positions to toolken, or solver.softmax to all")
+        return features
+    kept = features.select(features.toolken >= 0)
+    if section.softmax == "all":
+        return kept
+    return replace(kept, base_lse=torch.full_like(kept.base_lse, -torch.inf))
 
 
 def solve(
