@@ -8,6 +8,8 @@ from pathlib import Path
 from toolken.commands.command import Command
 from toolken.config import CalibrationSection, Section
 from toolken.errors import UserError
+from toolken.evaluation.comparison.evaluations import FACTS, load_evaluation
+from toolken.evaluation.comparison.report import write_comparison
 from toolken.evaluation.report import regenerate
 from toolken.model.artefact import read_info
 from toolken.model.head import ToolkenHead
@@ -26,10 +28,14 @@ class CalibrateArguments(Section):
 
 
 class ReportArguments(Section):
-    """Which report is written again."""
+    """Which report is written again, or which evaluations are put side by side."""
 
     run: Path
-    """Run directory."""
+    """Directory of a training run, or of an evaluation."""
+    beside: list[Path] = []
+    """Further directories of evaluations, for one report on all of them."""
+    output: Path | None = None
+    """Folder of the report on several evaluations; that of an evaluation by itself if unset."""
 
 
 class ListArguments(Section):
@@ -64,8 +70,13 @@ def calibrate(arguments: CalibrateArguments) -> dict[str, object]:
 
 
 def report(arguments: ReportArguments) -> dict[str, object]:
-    """Write `report.html` and the plots again from what the run stored."""
-    return {"report": str(regenerate(arguments.run))}
+    """Write pages and plots again from what a training run stored, or from the records of evaluations."""
+    if not (arguments.run / FACTS).is_file() and not arguments.beside:
+        return {"report": str(regenerate(arguments.run))}
+    if arguments.beside and arguments.output is None:
+        raise UserError("--output", "is missing", "name the folder of the report on several evaluations")
+    evaluations = [load_evaluation(folder) for folder in dict.fromkeys([arguments.run, *arguments.beside])]
+    return {"report": str(write_comparison(evaluations, arguments.output or arguments.run))}
 
 
 def list_tools(arguments: ListArguments) -> dict[str, object]:
@@ -98,7 +109,7 @@ def _save(head: ToolkenHead, output: Path) -> dict[str, object]:
 
 
 CALIBRATE = Command(CalibrateArguments, calibrate, "shift the bias of a run by its validation rows", ("run",))
-REPORT = Command(ReportArguments, report, "write a run's report again", ("run",))
+REPORT = Command(ReportArguments, report, "write a run's report again, or one on several evaluations", ("run",))
 LIST = Command(ListArguments, list_tools, "list the rows of an artefact", ("toolkens",))
 REMOVE = Command(RemoveArguments, remove, "drop rows of an artefact", ("toolkens",))
 MERGE = Command(MergeArguments, merge, "append the rows of another artefact", ("toolkens", "other"))

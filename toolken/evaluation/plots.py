@@ -1,4 +1,4 @@
-"""The report's plots as PNG bytes. The only module that draws.
+"""The plots of a training run's report as PNG bytes, and how every figure of the package is made.
 
 Figures are objects of their own: no backend is chosen, no global state is touched, so that drawing inside a notebook
 or a test changes nothing there. Every axis names its unit, and every plot its n.
@@ -33,10 +33,11 @@ def draw(report: RunReport) -> dict[str, bytes]:
         figures["row_norms"] = _row_norms(report)
     if report.cross_validation:
         figures["cross_validation"] = _cross_validation(report)
-    return {name: _png(figure) for name, figure in figures.items()}
+    return {name: to_png(figure) for name, figure in figures.items()}
 
 
-def _figure(width: float = 7.0, height: float = 3.8) -> tuple[Figure, Axes]:
+def new_figure(width: float = 7.0, height: float = 3.8) -> tuple[Figure, Axes]:
+    """Return an empty figure of so many inches, with its axes."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), dpi=120, layout="constrained", facecolor="white")
@@ -46,14 +47,15 @@ def _figure(width: float = 7.0, height: float = 3.8) -> tuple[Figure, Axes]:
     return figure, axes
 
 
-def _png(figure: Figure) -> bytes:
+def to_png(figure: Figure) -> bytes:
+    """Return a figure as PNG, the same bytes for the same figure."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", metadata={"Software": None})
     return buffer.getvalue()
 
 
 def _loss(report: RunReport) -> Figure:
-    figure, axes = _figure()
+    figure, axes = new_figure()
     for name, colour in (("train", "tab:blue"), ("validation", "tab:orange")):
         points = [(point.step, value) for point in report.loss_curve if (value := getattr(point, name)) is not None]
         if points:
@@ -64,7 +66,7 @@ def _loss(report: RunReport) -> Figure:
 
 
 def _shift(report: RunReport) -> Figure:
-    figure, axes = _figure()
+    figure, axes = new_figure()
     shifts = [point.shift for point in report.shift_curve]
     for name, colour in (("precision", "tab:blue"), ("recall", "tab:green"), ("f1", "tab:red")):
         values = [float("nan") if (value := getattr(point, name)) is None else value for point in report.shift_curve]
@@ -78,7 +80,7 @@ def _shift(report: RunReport) -> Figure:
 
 
 def _precision_recall(report: RunReport) -> Figure:
-    figure, axes = _figure(width=5.0, height=4.2)
+    figure, axes = new_figure(width=5.0, height=4.2)
     points = [
         (point.recall, point.precision, point.shift)
         for point in report.shift_curve
@@ -98,7 +100,7 @@ def _precision_recall(report: RunReport) -> Figure:
 def _confusion(confusion: Confusion) -> Figure:
     size = len(confusion.labels)
     side = min(9.0, 3.2 + 0.34 * size)
-    figure, axes = _figure(width=side + 0.8, height=side)
+    figure, axes = new_figure(width=side + 0.8, height=side)
     axes.grid(visible=False)
     # Words outnumber calls by far: the corner of words called words would drown everything else.
     corner = size - 1
@@ -124,7 +126,7 @@ def _confusion(confusion: Confusion) -> Figure:
 
 def _row_norms(report: RunReport) -> Figure:
     tools = [(tool.tool, tool.row_norm, tool.trained) for tool in report.per_tool if tool.row_norm is not None]
-    figure, axes = _figure(height=3.6)
+    figure, axes = new_figure(height=3.6)
     places = range(len(tools))
     colours = ["tab:blue" if trained else "lightgrey" for _, _, trained in tools]
     axes.bar(places, [norm for _, norm, _ in tools], color=colours)
@@ -138,7 +140,7 @@ def _row_norms(report: RunReport) -> Figure:
 
 
 def _cross_validation(report: RunReport) -> Figure:
-    figure, axes = _figure()
+    figure, axes = new_figure()
     points = sorted((point.l2, point.loss) for point in report.cross_validation if point.loss is not None)
     axes.plot(
         [l2 for l2, _ in points], [loss for _, loss in points], marker="o", color="tab:blue", label="held-out loss"

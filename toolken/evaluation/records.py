@@ -42,6 +42,7 @@ class Record:
         cause: Why.
         published: Verdict of the published scorer; None where there is none.
         measures: Further numbers by the benchmark's names.
+        tools: Tools of the gold calculation, where it is known.
         usage: Tokens, calls and seconds (`Usage.as_dict`).
     """
 
@@ -58,6 +59,7 @@ class Record:
     cause: Cause
     published: bool | None
     measures: Mapping[str, float]
+    tools: Sequence[str]
     usage: Mapping[str, float]
 
 
@@ -79,6 +81,7 @@ def record_of(benchmark: str, method: str, item: Item, answer: Answer, mark: Mar
             "cause": mark.cause,
             "published": mark.published,
             "measures": mark.measures,
+            "tools": list(mark.tools),
         }
     )
 

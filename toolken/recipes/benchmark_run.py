@@ -22,6 +22,8 @@ from toolken.data.rows import data_root
 from toolken.errors import UserError
 from toolken.evaluation.benchmarks.benchmark import Benchmark, Item
 from toolken.evaluation.benchmarks.catalogue import load_benchmark
+from toolken.evaluation.comparison.evaluations import FACTS, load_evaluation
+from toolken.evaluation.comparison.report import write_comparison
 from toolken.evaluation.methods.catalogue import Chosen, choose_method
 from toolken.evaluation.methods.method import Setting
 from toolken.evaluation.records import RECORDS, RecordFile, record_of
@@ -31,9 +33,6 @@ from toolken.recipes.benchmark_heads import train_rows
 from toolken.recipes.cell_tracking import accuracy, track_cell
 from toolken.recipes.preparation import load_base, load_splits, load_tool_set
 from toolken.run_directory import EVALUATION_IGNORES, RunDirectory, default_directory, stored_record
-
-FACTS = "evaluation.json"
-"""What the records do not say: benchmark, base, how many questions there are, how long a method took."""
 
 
 class Asked(NamedTuple):
@@ -77,6 +76,8 @@ def evaluate_benchmark(
                 write_json(run.path / FACTS, facts)
                 answered = [record for record in records.records if record.method == one.spec]
                 track_cell(config, one.spec, answered, folder=run.path)
+            page = write_comparison([load_evaluation(run.path)], run.path)
+            print(f"report: {page}", file=sys.stderr)
             return {
                 "out": str(run.path),
                 "benchmark": asked.benchmark.name,

@@ -62,12 +62,14 @@ class Mark:
         cause: Why.
         published: The verdict of the published scorer, None where the benchmark has none.
         measures: Further numbers of this question, by the benchmark's own names.
+        tools: Tools of the gold calculation, where it is known.
     """
 
     verdict: Verdict
     cause: Cause
     published: bool | None = None
     measures: Mapping[str, float] = field(default_factory=dict)
+    tools: tuple[str, ...] = ()
 
 
 class Benchmark(Protocol):

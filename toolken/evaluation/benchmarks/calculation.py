@@ -73,12 +73,11 @@ class CalculationBenchmark:
         """Compare the answer with the gold value, and say what went wrong."""
         gold = str(item.gold)
         verdict = score(answer.answer, gold, rule=self.rule)
-        steps = item.metadata.get(STEPS)
-        cause = attribute(
-            answer, verdict, gold=gold, steps=[str(step) for step in steps] if isinstance(steps, list) else None,
-            rule=self.rule, tools=self.toolset,
-        )  # fmt: skip
-        return Mark(verdict, cause, published_verdict(answer.text, gold, rule=self.rule, after=self.announcement))
+        known = item.metadata.get(STEPS)
+        steps = [str(step) for step in known] if isinstance(known, list) else None
+        cause = attribute(answer, verdict, gold=gold, steps=steps, rule=self.rule, tools=self.toolset)
+        published = published_verdict(answer.text, gold, rule=self.rule, after=self.announcement)
+        return Mark(verdict, cause, published, tools=tuple(steps or ()))
 
 
 def called_steps(texts: Sequence[object], tools: ToolSet) -> list[str] | None:

@@ -111,7 +111,8 @@ class Kamel:
         verdict = Verdict.RIGHT if any(stated) else Verdict.WRONG if answer.text.strip() else Verdict.UNSCORABLE
         selected = bool(answer.calls) and answer.calls[0].tool == relation
         measures = {"selection": float(selected), "complete": float(any(stated) and all(named))}
-        return Mark(verdict, _cause(item, answer, verdict), published_verdict(answer, relation), measures)
+        published = published_verdict(answer, relation)
+        return Mark(verdict, _cause(item, answer, verdict), published, measures, (relation,))
 
 
 KAMEL = tuple(Kamel(size) for size in SIZES)

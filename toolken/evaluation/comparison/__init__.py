@@ -1,0 +1,1 @@
+"""Reports over evaluations: methods side by side on benchmarks, as tables, plots and pages."""
