@@ -130,9 +130,7 @@ def answer_all(
     print(f"{one.spec}: {accuracy(records.records, one.spec)}", file=sys.stderr)
 
 
-def _answer(
-    one: Chosen, asked: Asked, setting: Setting, waiting: Sequence[Item], records: RecordFile
-) -> Sequence[str]:
+def _answer(one: Chosen, asked: Asked, setting: Setting, waiting: Sequence[Item], records: RecordFile) -> Sequence[str]:
     """Ask what is waiting, keep the answers, and return what the engine has to say about itself."""
     questions = [item.question for item in waiting]
     bar = tqdm(total=len(asked.items), initial=len(asked.items) - len(waiting), desc=one.spec, unit="q", disable=None)

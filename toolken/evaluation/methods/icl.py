@@ -61,18 +61,17 @@ class Icl:
 
 def in_turn(page: Page, examples: Sequence[Example], *, rounds: int) -> Iterator[Worked]:
     """Yield worked answers round by round: one of every tool, in row order, then the next of every tool."""
+    blocks: dict[Example, Worked] = {}
     calling: dict[str, list[Example]] = defaultdict(list)
     for example in examples:
-        for name in {call.tool for call in example.calls}:
-            calling[name].append(example)
+        if example not in blocks and (block := page.work(example)) is not None:
+            blocks[example] = block
+            for name in block.tools:
+                calling[name].append(example)
     chosen = [choose_examples(calling[tool.name], tool.name, rounds) for tool in page.tools if calling[tool.name]]
-    seen: set[str] = set()
-    for turn in zip_longest(*chosen):
-        for example in turn:
-            block = page.work(example) if example is not None else None
-            if block is not None and block.text not in seen:
-                seen.add(block.text)
-                yield block
+    in_order = dict.fromkeys(row for turn in zip_longest(*chosen) for row in turn if row is not None)
+    for example in in_order:
+        yield blocks[example]
 
 
 def say(shown: Shown, tools: ToolSet) -> str:

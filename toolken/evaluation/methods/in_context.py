@@ -37,7 +37,7 @@ CONTEXT = 8192
 """Tokens of a context where the base has no limit."""
 
 RESERVED = 4
-"""Worked answers that keep their room where the descriptions of all tools would take it."""
+"""Worked answers that keep their room, up to half of it, where the descriptions of all tools would take it."""
 
 
 class Worked(NamedTuple):
@@ -105,7 +105,7 @@ class Page:
             worked: The most wanted first, which is shown first.
         """
         left = self.room - self._size(self._show((), ()))
-        reserved = sum(self.cost(block.text) for block in worked[:RESERVED])
+        reserved = min(left // 2, sum(self.cost(block.text) for block in worked[:RESERVED]))
         lines: list[str] = []
         for tool in tools:
             line = describe(tool)
