@@ -251,6 +251,12 @@ class EvaluationSection(Section):
     """Seed of the slice."""
     react_template: str | None = None
     """Text file with worked calls `<name>(...)=...` and `[QUESTION]`, for the method `react`."""
+    icl_template: str | None = None
+    """Text file with worked answers and `[QUESTION]` that the method `icl` shows; unset: built from training rows."""
+    icl_tokens: int | None = Field(default=None, ge=1)
+    """Tokens before the question at most, for `icl` and `icl-retrieved`; unset: what the base's context holds."""
+    icl_retrieved: int = Field(default=8, ge=1)
+    """Worked answers that `icl-retrieved` shows before a question."""
     published: PublishedSection = PublishedSection()
 
 

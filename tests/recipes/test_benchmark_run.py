@@ -20,7 +20,7 @@ from toolken.recipes import benchmark_run
 from toolken.recipes.benchmark_run import FACTS, evaluate_benchmark, load_questions
 
 QUESTIONS = 9
-SPECS = ("base", "zero-shot", "react", "toolken", "toolken-adam:1")
+SPECS = ("base", "zero-shot", "react", "icl", "toolken", "toolken-adam:1")
 WORKED = "Use <add> and <multiply>.\n\nQ: What is 1 and 2?\nA: <add>(1, 2)=3 in all. So, the answer is 3."
 
 
@@ -45,6 +45,7 @@ def config(base: Path, tmp_path: Path) -> Config:
         data__root=tmp_path / "data",
         evaluation__benchmark="funcqa_oh",
         evaluation__react_template="funcqa/react.txt",
+        evaluation__icl_tokens=1500,
         evaluation__published={"lr": 1e-2, "epochs": 2, "bias": 1.5},
         inference__max_new_tokens=10,
     )
@@ -68,6 +69,7 @@ def test_every_method_answers_every_question_once(config: Config) -> None:
     assert (facts["items"], facts["of"], facts["benchmark"], facts["tools"]) == (QUESTIONS, QUESTIONS, "funcqa_oh", 13)
     assert list(facts["methods"]) == list(SPECS)
     assert facts["methods"]["toolken"]["head"]["solver"] == "convex"
+    assert facts["methods"]["icl"]["notes"][0].startswith("the prompt describes 13 of 13 tools and has ")
     assert facts["methods"]["toolken-adam:1"]["head"]["solver"] == "adam" and facts["methods"]["base"]["head"] is None
     assert {path.name for path in (out / "heads").iterdir()} == {"toolken", "toolken-adam-1"}
     assert not any(one.calls for one in records if one.method in ("base", "zero-shot"))

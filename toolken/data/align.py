@@ -87,7 +87,7 @@ def cut(
         yield Piece(text[done:], -1)
 
 
-def _concluded(example: Example, prompt: Prompt) -> tuple[str, tuple[CallSpan, ...]]:
+def concluded(example: Example, prompt: Prompt) -> tuple[str, tuple[CallSpan, ...]]:
     """Return the answer as decoding would write it: after the prompt's lead, with a conclusion at its end."""
     calls = example.calls
     start = calls[0].start if calls else len(example.answer)
@@ -150,7 +150,7 @@ def align(example: Example, *, prompt: Prompt, tokenizer: PreTrainedTokenizerBas
         if not example.question.strip():
             plain = align_text(example.answer, example.calls, asked=(), tokenizer=tokenizer, tools=tools, joined=joined)
             return replace(plain, prefix=begin_ids(tokenizer))
-        text, calls = _concluded(example, prompt)
+        text, calls = concluded(example, prompt)
         asked = prompt.question_ids(tokenizer, example.question)
         encoded = align_text(text, calls, asked=asked, tokenizer=tokenizer, tools=tools, joined=joined)
         return replace(encoded, prefix=prompt.prefix_ids(tokenizer))

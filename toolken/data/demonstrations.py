@@ -67,6 +67,12 @@ def choose_examples(examples: Sequence[Example], tool: str, count: int) -> list[
     return chosen[:count]
 
 
+def call_form(tool: Tool) -> str:
+    """Return how a tool is called: `<add>(a, b, ...)`."""
+    names = [*(name for name in tool.order if name != tool.variadic), *(["..."] if tool.variadic else [])]
+    return f"<{tool.name}>({', '.join(names)})"
+
+
 def show_examples(tool: Tool, examples: Sequence[Example], *, count: int, chat: bool = False) -> str:
     """Return the demonstrations of a tool as a template with `[QUESTION]`.
 
@@ -76,8 +82,7 @@ def show_examples(tool: Tool, examples: Sequence[Example], *, count: int, chat: 
         count: Worked calls at most; with 0 the head alone is shown.
         chat: Answers start on a line of their own, as they do after a chat frame.
     """
-    names = [*(name for name in tool.order if name != tool.variadic), *(["..."] if tool.variadic else [])]
-    head = f"The tool <{tool.name}> is called as <{tool.name}>({', '.join(names)})=result. {tool.description}"
+    head = f"The tool <{tool.name}> is called as {call_form(tool)}=result. {tool.description}"
     gap = "\n" if chat else " "
     blocks = [" ".join(head.split())]
     for example in choose_examples(examples, tool.name, count):

@@ -85,6 +85,7 @@ class Engine:
         prompt: The reasoning prompt, or a function from a question to its own; by default the one that the toolkens
             were trained in.
         config: Limits, sampling, choice of tools.
+        notes: What whoever opens it has to say about it; kept in `notes` with the engine's own, and logged.
 
     Raises:
         UserError: A tool or a name in `allow` or `deny` that does not fit the artefact, or a prompt that leaves no
@@ -100,6 +101,7 @@ class Engine:
         written: ToolSet | None = None,
         prompt: Prompt | Callable[[str], Prompt] | None = None,
         config: InferenceSection | None = None,
+        notes: Sequence[str] = (),
     ) -> None:
         self.base = base
         self.config = config or InferenceSection()
@@ -107,7 +109,8 @@ class Engine:
         self._written = written
         records = head.info.tools if head is not None else []
         binding = bind(records, tools, allow=self.config.allow, deny=self.config.deny)
-        for note in [*binding.notes, *_unused_settings(base)]:
+        self.notes = (*notes, *binding.notes, *_unused_settings(base))
+        for note in self.notes:
             LOG.warning(note)
         self.tools: dict[int, Tool] = binding.tools
         # Without a toolken that may be picked there is nothing to rule.

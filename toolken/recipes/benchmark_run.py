@@ -109,6 +109,8 @@ def answer_all(
     one: Chosen, asked: Asked, setting: Setting, *, records: RecordFile, facts: dict[str, Any], command: str
 ) -> None:
     """Answer the questions that a method has not answered yet, and add what it took to the facts."""
+    earlier: Mapping[str, Any] = facts["methods"].get(one.spec, {})
+    notes: Sequence[str] = earlier.get("notes", ())
     done = records.ids(one.spec)
     waiting = [item for item in asked.items if item.id not in done]
     start = time.perf_counter()
@@ -116,20 +118,21 @@ def answer_all(
         if done:
             print(f"{one.spec}: {len(done)} of {len(asked.items)} answers are there already", file=sys.stderr)
         try:
-            _answer(one, asked, setting, waiting, records)
+            notes = _answer(one, asked, setting, waiting, records)
         except KeyboardInterrupt as stop:
             stop.add_note(f"{len(records.ids(one.spec))} of {len(asked.items)} answers of {one.spec} are kept")
             raise
-    earlier: Mapping[str, Any] = facts["methods"].get(one.spec, {})
     facts["methods"][one.spec] = {
         "command": earlier.get("command", command),
         "seconds": round(earlier.get("seconds", 0.0) + time.perf_counter() - start, 1),
         "head": setting.head.info.training if setting.head is not None else None,
+        "notes": list(notes),
     }
     print(f"{one.spec}: {accuracy(records.records, one.spec)}", file=sys.stderr)
 
 
-def _answer(one: Chosen, asked: Asked, setting: Setting, waiting: Sequence[Item], records: RecordFile) -> None:
+def _answer(one: Chosen, asked: Asked, setting: Setting, waiting: Sequence[Item], records: RecordFile) -> Sequence[str]:
+    """Ask what is waiting, keep the answers, and return what the engine has to say about itself."""
     questions = [item.question for item in waiting]
     bar = tqdm(total=len(asked.items), initial=len(asked.items) - len(waiting), desc=one.spec, unit="q", disable=None)
     with bar, one.method.open(setting, asked.items) as engine:
@@ -138,6 +141,7 @@ def _answer(one: Chosen, asked: Asked, setting: Setting, waiting: Sequence[Item]
             mark = asked.benchmark.mark(item, answer)
             records.append(record_of(asked.benchmark.name, one.spec, item, answer, mark))
             bar.update()
+        return engine.notes
 
 
 def _facts(asked: Asked, setting: Setting, earlier: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -6,12 +6,14 @@ from typing import NamedTuple
 
 from toolken.errors import UserError, did_you_mean
 from toolken.evaluation.methods.base import Base
+from toolken.evaluation.methods.icl import Icl
+from toolken.evaluation.methods.icl_retrieved import IclRetrieved
 from toolken.evaluation.methods.method import Method
 from toolken.evaluation.methods.react import React
 from toolken.evaluation.methods.toolken import Toolken, ToolkenAdam
 from toolken.evaluation.methods.zero_shot import ZeroShot
 
-_ALL: tuple[Method, ...] = (Base(), ZeroShot(), React(), Toolken(), ToolkenAdam())
+_ALL: tuple[Method, ...] = (Base(), ZeroShot(), React(), Icl(), IclRetrieved(), Toolken(), ToolkenAdam())
 
 METHODS = {method.name: method for method in _ALL}
 
