@@ -95,7 +95,8 @@ def measure_shift(
     questions = list(dict.fromkeys(row.question for row in validation if row.question.strip()))[:SHIFT_QUESTIONS]
     if not questions:
         return None
-    texts = own_answers(questions, base=base, context=context, section=config.inference, tokens=SHIFT_TOKENS)
+    tokens = min(SHIFT_TOKENS, config.inference.max_new_tokens)
+    texts = own_answers(questions, base=base, context=context, section=config.inference, tokens=tokens)
     plain = context.prompt_without_conclusion()
     # A base may write what its tokenizer does not give back; such answers are passed over.
     aligned = align_all(texts, plain, base=base, tools=(), left_out=[])
