@@ -17,6 +17,10 @@ from toolken.data.inline import write_inline
 from toolken.tools.tool import Tool
 
 
+PROSE = "The answer is"
+"""Words between a question and its call, among worked texts without a question."""
+
+
 def _shape(example: Example, tool: str) -> tuple[int, bool, int]:
     """Number of arguments, any decimal point among them, calls in the answer: what demonstrations should vary."""
     arguments = next(call.arguments for call in example.calls if call.tool == tool)
@@ -85,8 +89,12 @@ def show_examples(tool: Tool, examples: Sequence[Example], *, count: int, chat: 
     head = f"The tool <{tool.name}> is called as {call_form(tool)}=result. {tool.description}"
     gap = "\n" if chat else " "
     blocks = [" ".join(head.split())]
-    for example in choose_examples(examples, tool.name, count):
+    chosen = choose_examples(examples, tool.name, count)
+    for example in chosen:
         own = [call for call in example.calls if call.tool == tool.name]
         answer = write_inline(example.answer, own, end="").strip()
         blocks.append(f"Q: {example.question.strip()}\nA:{gap}{answer}" if example.question else answer)
-    return "\n\n".join([*blocks, f"Q: {QUESTION}\nA:{gap.strip(' ')}"])
+    # After texts without a question a new one stands as they do: a line that runs into its call.
+    prose = bool(chosen) and not any(example.question for example in chosen)
+    last = f"{QUESTION} {PROSE}" if prose and not chat else f"Q: {QUESTION}\nA:{gap.strip(' ')}"
+    return "\n\n".join([*blocks, last])
