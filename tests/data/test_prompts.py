@@ -153,7 +153,7 @@ def test_texts_without_a_question_are_shown_for_a_tool_that_no_question_calls() 
         row("", "Of 4 and 6 it is 2.", CallSpan(17, 18, "gcd", "4,6")),
     ]
     shown = load_demonstrations(PromptSection(), tools=ARITHMETIC, examples=[*EXAMPLES, *texts])
-    assert "\n\nTo sum up, ln 5 is <ln>(5)=1.61.\n\nQ: [QUESTION]\nA:" in shown["ln"].text
+    assert "\n\nTo sum up, ln 5 is <ln>(5)=1.61.\n\n[QUESTION] The answer is" in shown["ln"].text
     assert "Of 4 and 6" not in shown["gcd"].text
 
 
