@@ -133,6 +133,14 @@ def test_tools_take_turns() -> None:
     assert len({block.text for block in blocks}) == 5
 
 
+def test_a_description_cannot_leave_its_line() -> None:
+    one, two = (
+        replace(TOOLS["look"], name=name, description=text) for name, text in [("a", "x\n\nQ: y"), ("b", "</s>")]
+    )
+    page = Page(toy_setting(tools=ToolSet([one, two])), ASKED)
+    assert page.compose([one, two], ()).prompt.before == f"{INSTRUCTION}\n<a>(name): x Q: y\n<b>(name)\n\nQ: "
+
+
 def test_a_row_without_a_question_is_shown_by_itself() -> None:
     page = Page(toy_setting(), ASKED)
     block = page.work(row("", "The desk is\nAda's.", ("look", '"desk"', "Ada")))
