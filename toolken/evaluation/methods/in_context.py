@@ -105,11 +105,11 @@ class Page:
             worked: The most wanted first, which is shown first.
         """
         left = self.room - self._size(self._show((), ()))
-        reserved = min(left // 2, sum(self.cost(block.text + GAP) for block in worked[:RESERVED]))
+        reserved = min(left // 2, sum(self.cost(GAP + block.text) for block in worked[:RESERVED]))
         lines: list[str] = []
         for tool in tools:
             line = self.describe(tool)
-            size = self.cost(line + "\n")
+            size = self.cost("\n" + line)
             if size > left - reserved:
                 break
             left -= size
@@ -117,7 +117,7 @@ class Page:
         names = {tool.name for tool in tools[: len(lines)]}
         blocks: list[Worked] = []
         for block in worked:
-            size = self.cost(block.text + GAP)
+            size = self.cost(GAP + block.text)
             if size <= left and names.issuperset(block.tools):
                 left -= size
                 blocks.append(block)
