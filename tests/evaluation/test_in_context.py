@@ -88,6 +88,14 @@ def test_the_prompt_keeps_to_its_tokens(kind: TokenizerKind, tokens: int) -> Non
         assert size <= tokens and engine.notes[0].endswith(f" in {size} tokens")
 
 
+def test_blocks_that_take_more_in_a_row_than_apart_do_not_overrun(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Page, "cost", lambda page, text: 1)
+    for tokens in (90, 110, 240):
+        page = Page(toy_setting(icl_tokens=tokens), ASKED)
+        shown = page.fill(TOOLS, [block for block in map(page.work, ROWS) if block])
+        assert shown.tokens <= tokens and len(shown.worked) < 3
+
+
 def test_room_is_left_for_the_longest_question_and_the_answer() -> None:
     rows = [row(f"What is {n} and 0?", f"It is {n}.", ("add", f"{n}, 0", str(n))) for n in range(100, 200)]
     setting = toy_setting(rows)
@@ -107,6 +115,7 @@ def test_room_is_left_for_the_longest_question_and_the_answer() -> None:
 def test_tools_that_do_not_fit_are_cut_in_row_order_and_counted() -> None:
     tools = ToolSet([plain(name) for name in "abcdefghij"])
     rows = [row(f"{name}?", "It is x.", (name, '"y"', "x")) for name in tools.names]
+    rows[0] = row("a?", "It is x. Then z.", ("a", '"y"', "x"), ("j", '"y"', "z"))
     setting = toy_setting(rows, tools=tools, icl_tokens=260)
     with Icl().open(setting, ASKED) as engine:
         text = engine.prompt_of("").before
@@ -131,6 +140,14 @@ def test_tools_take_turns() -> None:
     blocks = list(in_turn(Page(setting, ASKED), setting.examples, rounds=3))
     assert [block.tools for block in blocks] == [("add",), ("look",), ("add",), ("look",), ("look",)]
     assert len({block.text for block in blocks}) == 5
+
+
+def test_a_description_cannot_leave_its_line() -> None:
+    one, two = (
+        replace(TOOLS["look"], name=name, description=text) for name, text in [("a", "x\n\nQ: y"), ("b", "</s>")]
+    )
+    page = Page(toy_setting(tools=ToolSet([one, two])), ASKED)
+    assert page.compose([one, two], ()).prompt.before == f"{INSTRUCTION}\n<a>(name): x Q: y\n<b>(name)\n\nQ: "
 
 
 def test_a_row_without_a_question_is_shown_by_itself() -> None:

@@ -105,11 +105,11 @@ class Page:
             worked: The most wanted first, which is shown first.
         """
         left = self.room - self._size(self._show((), ()))
-        reserved = min(left // 2, sum(self.cost(block.text) for block in worked[:RESERVED]))
+        reserved = min(left // 2, sum(self.cost(GAP + block.text) for block in worked[:RESERVED]))
         lines: list[str] = []
         for tool in tools:
-            line = describe(tool)
-            size = self.cost(line + "\n")
+            line = self.describe(tool)
+            size = self.cost("\n" + line)
             if size > left - reserved:
                 break
             left -= size
@@ -117,7 +117,7 @@ class Page:
         names = {tool.name for tool in tools[: len(lines)]}
         blocks: list[Worked] = []
         for block in worked:
-            size = self.cost(block.text)
+            size = self.cost(GAP + block.text)
             if size <= left and names.issuperset(block.tools):
                 left -= size
                 blocks.append(block)
@@ -125,12 +125,17 @@ class Page:
 
     def compose(self, tools: Sequence[Tool], worked: Sequence[Worked]) -> Shown:
         """Show exactly these, whether or not there is room."""
-        prompt = self._show([describe(tool) for tool in tools], [block.text for block in worked])
+        prompt = self._show([self.describe(tool) for tool in tools], [block.text for block in worked])
         return Shown(prompt, tuple(tool.name for tool in tools), tuple(worked), self._size(prompt))
 
     def cost(self, text: str) -> int:
         """Return how many tokens a block takes, apart from what stands around it."""
-        return len(encode_piece(self._tokenizer, text + GAP))
+        return len(encode_piece(self._tokenizer, text))
+
+    def describe(self, tool: Tool) -> str:
+        """Return one line: how a tool is called, and what it does unless that would be read as special tokens."""
+        line = " ".join(f"{call_form(tool)}: {tool.description}".split())
+        return line if is_plain(line, self._tokenizer) else call_form(tool)
 
     def _fitted(self, tools: Sequence[Tool], lines: Sequence[str], worked: Sequence[Worked]) -> Shown:
         # Blocks were measured apart; in a row they may take a token more.
@@ -158,9 +163,9 @@ def label(prompt: Prompt) -> str:
     return "Q: " if prompt.chat else prompt.before.rpartition(GAP)[2]
 
 
-def describe(tool: Tool) -> str:
-    """Return one line: how a tool is called, and what it does."""
-    return " ".join(f"{call_form(tool)}: {tool.description}".split())
+def is_plain(text: str, tokenizer: PreTrainedTokenizerBase) -> bool:
+    """Return whether a tokenizer finds no special token in a text."""
+    return encode_piece(tokenizer, text, special=True) == encode_piece(tokenizer, text)
 
 
 def worked_answer(
@@ -186,8 +191,8 @@ def worked_answer(
     answer = " ".join(write_inline(text, calls, end="").split())
     after = "\nA:" if prompt.chat else prompt.after
     block = f"{label(prompt)}{asked}{after}{lead(after)}{answer}" if asked else answer
-    special = encode_piece(tokenizer, block, special=True) != encode_piece(tokenizer, block)
-    if special or any(stop in answer for stop in prompt.stop) or not _found_again(answer, calls, tools):
+    ends = any(stop in answer for stop in prompt.stop)
+    if ends or not is_plain(block, tokenizer) or not _found_again(answer, calls, tools):
         return None
     return Worked(block, tuple(dict.fromkeys(call.tool for call in calls)))
 
