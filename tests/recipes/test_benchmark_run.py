@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.recipes.saved import save_tiny_base, tiny_config
-from toolken.config import Config
+from toolken.config import Config, SolverSection
 from toolken.data.prompts import Prompt
 from toolken.errors import UserError
 from toolken.evaluation.methods.catalogue import METHODS, choose_method
@@ -17,7 +17,9 @@ from toolken.evaluation.methods.zero_shot import without_examples
 from toolken.evaluation.records import RECORDS, Record, read_records
 from toolken.inference.engine import Answer, Engine
 from toolken.recipes import benchmark_run
+from toolken.recipes.benchmark_heads import rows_config
 from toolken.recipes.benchmark_run import FACTS, evaluate_benchmark, load_questions
+from toolken.recipes.training_run import train
 
 QUESTIONS = 9
 SPECS = ("base", "zero-shot", "react", "icl", "toolken", "toolken-adam:1")
@@ -110,6 +112,13 @@ def test_answers_that_are_there_are_not_asked_again(config: Config, monkeypatch:
     monkeypatch.setattr(benchmark_run, "_answer", lambda *_: pytest.fail("a question was asked again"))
     assert evaluate_benchmark(config, ("base",)) == first
     assert (config.out / RECORDS).read_bytes() == before  # type: ignore[operator]
+
+
+def test_answers_of_other_rows_are_not_gone_on_with(config: Config, tmp_path: Path) -> None:
+    evaluate_benchmark(config, ("toolken",))
+    other = train(rows_config(config, tmp_path / "other").model_copy(update={"solver": SolverSection(l2=1e-1)}))
+    with pytest.raises(UserError, match="--methods toolken: its answers so far are those of other rows"):
+        evaluate_benchmark(config, ("toolken",), toolkens=other.directory / "toolkens")
 
 
 def test_a_slice_is_fixed_by_the_seed(config: Config) -> None:

@@ -16,7 +16,6 @@ from toolken.data.frame import QUESTION
 from toolken.data.inline import write_inline
 from toolken.tools.tool import Tool
 
-
 PROSE = "The answer is"
 """Words between a question and its call, among worked texts without a question."""
 

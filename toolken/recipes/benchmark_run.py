@@ -72,7 +72,9 @@ def evaluate_benchmark(
             for one in chosen:
                 artefact = rows[one.spec]
                 head = ToolkenHead.load(artefact, base=setting.base) if artefact is not None else None
-                answer_all(one, asked, replace(setting, head=head), records=records, facts=facts, command=command)
+                begin(one, head, facts=facts, command=command)
+                write_json(run.path / FACTS, facts)
+                answer_all(one, asked, replace(setting, head=head), records=records, facts=facts)
                 write_json(run.path / FACTS, facts)
                 answered = [record for record in records.records if record.method == one.spec]
                 track_cell(config, one.spec, answered, folder=run.path)
@@ -105,12 +107,23 @@ def open_setting(config: Config, benchmark: Benchmark) -> Setting:
     return Setting(config, load_base(config.base), benchmark, benchmark.tools(root), root, examples, None)
 
 
-def answer_all(
-    one: Chosen, asked: Asked, setting: Setting, *, records: RecordFile, facts: dict[str, Any], command: str
-) -> None:
+def begin(one: Chosen, head: ToolkenHead | None, *, facts: dict[str, Any], command: str) -> None:
+    """Note how a method is run, before its first answer; answers of other rows are not gone on with.
+
+    Raises:
+        UserError: It was begun with another artefact.
+    """
+    rows = head.info.weights_sha256 if head is not None else None
+    earlier = facts["methods"].get(one.spec)
+    if earlier is None:
+        training = head.info.training if head is not None else None
+        facts["methods"][one.spec] = {"command": command, "seconds": 0.0, "rows": rows, "head": training, "notes": []}
+    elif earlier.get("rows") != rows:
+        raise UserError(f"--methods {one.spec}", "its answers so far are those of other rows", "give another `--out`")
+
+
+def answer_all(one: Chosen, asked: Asked, setting: Setting, *, records: RecordFile, facts: dict[str, Any]) -> None:
     """Answer the questions that a method has not answered yet, and add what it took to the facts."""
-    earlier: Mapping[str, Any] = facts["methods"].get(one.spec, {})
-    notes: Sequence[str] = earlier.get("notes", ())
     done = records.ids(one.spec)
     waiting = [item for item in asked.items if item.id not in done]
     start = time.perf_counter()
@@ -118,16 +131,12 @@ def answer_all(
         if done:
             print(f"{one.spec}: {len(done)} of {len(asked.items)} answers are there already", file=sys.stderr)
         try:
-            notes = _answer(one, asked, setting, waiting, records)
+            facts["methods"][one.spec]["notes"] = list(_answer(one, asked, setting, waiting, records))
         except KeyboardInterrupt as stop:
             stop.add_note(f"{len(records.ids(one.spec))} of {len(asked.items)} answers of {one.spec} are kept")
             raise
-    facts["methods"][one.spec] = {
-        "command": earlier.get("command", command),
-        "seconds": round(earlier.get("seconds", 0.0) + time.perf_counter() - start, 1),
-        "head": setting.head.info.training if setting.head is not None else None,
-        "notes": list(notes),
-    }
+        seconds = facts["methods"][one.spec]["seconds"] + time.perf_counter() - start
+        facts["methods"][one.spec]["seconds"] = round(seconds, 1)
     print(f"{one.spec}: {accuracy(records.records, one.spec)}", file=sys.stderr)
 
 

@@ -31,6 +31,7 @@ class MethodFacts(BaseModel):
 
     command: str = ""
     seconds: float = 0.0
+    notes: list[str] = []
     head: dict[str, JsonValue] | None = None
 
 

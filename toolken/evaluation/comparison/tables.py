@@ -68,6 +68,7 @@ def accuracy_table(one: Evaluation) -> Table:
     partial = "; ".join(f"{method}: {n} of {one.facts.items} answers" for method, n in one.incomplete().items())
     note = f"{one.facts.items} of {one.facts.of} {one.facts.split} questions, {one.facts.tools} tools."
     note += f" Incomplete: {partial}." if partial else ""
+    note += "".join(f" {method}: {said}." for method, facts in one.facts.methods.items() for said in facts.notes)
     return Table(one.title, header, rows if one.cells else [], note)
 
 
