@@ -85,11 +85,15 @@ class Benchmark(Protocol):
 
     @property
     def published(self) -> Mapping[str, float]:
-        """Accuracy of the paper's methods, under the names that it prints."""
+        """Numbers of the paper's methods, under the names that it prints."""
 
     @property
     def published_base(self) -> str:
         """The model that the paper's numbers were taken with."""
+
+    @property
+    def published_measure(self) -> str:
+        """What the paper's numbers are shares of: `accuracy`, or one of `measures`."""
 
     @property
     def measures(self) -> tuple[str, ...]:

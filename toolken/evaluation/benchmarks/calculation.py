@@ -54,6 +54,7 @@ class CalculationBenchmark:
     announcement: str
     steps: Callable[[Mapping[str, object], ToolSet], list[str] | None]
     published_base: str = "LLaMA-33B"
+    published_measure: str = "accuracy"
     measures: tuple[str, ...] = ()
 
     def tools(self, root: Path) -> ToolSet:

@@ -46,6 +46,7 @@ class Kamel:
 
     size: int
     published_base: str = "LLaMA-13B"
+    published_measure: str = "selection"
     measures: tuple[str, ...] = ("selection", "complete")
 
     @property

@@ -66,6 +66,7 @@ class VirtualHome:
         }
     )
     published_base: str = "LLaMA-13B"
+    published_measure: str = "accuracy"
     measures: tuple[str, ...] = ("grounding", "executability", "success", "success_relaxed", "exact", "lcs")
 
     def tools(self, root: Path) -> ToolSet:

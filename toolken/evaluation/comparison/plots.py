@@ -85,8 +85,9 @@ def _accuracy(evaluations: Sequence[Evaluation]) -> Figure:
             places.append(at)
             labels.append(f"{method}\n{one.benchmark.name}, n = {rate.n}" if len(evaluations) > 1 else method)
             at += 1
-        for value in one.benchmark.published.values():
-            axes.plot([value], [at - 0.5], "o", color="tab:grey", fillstyle="none")
+        if one.benchmark.published_measure == "accuracy":
+            for value in one.benchmark.published.values():
+                axes.plot([value], [at - 0.5], "o", color="tab:grey", fillstyle="none")
         at += 1
     axes.set_yticks(places, labels, fontsize=8)
     axes.invert_yaxis()

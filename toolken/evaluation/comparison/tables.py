@@ -62,9 +62,9 @@ def accuracy_table(one: Evaluation) -> Table:
             row += [show(cell.published) if cell.published is not None else "–", str(cell.disputed)]
         row.append(_against(one, method, BASELINE))
         rows.append(row)
-    empty = [""] * (len(header) - 3)
-    where = f"published, {one.benchmark.published_base}"
-    rows += [[f"{method} ({where})", "", f"{value:.3f}", *empty] for method, value in one.benchmark.published.items()]
+    for name, value in one.benchmark.published.items():
+        said = [f"{value:.3f}" if column == one.benchmark.published_measure else "" for column in header[2:]]
+        rows.append([f"{name} (published, {one.benchmark.published_base})", "", *said])
     partial = "; ".join(f"{method}: {n} of {one.facts.items} answers" for method, n in one.incomplete().items())
     note = f"{one.facts.items} of {one.facts.of} {one.facts.split} questions, {one.facts.tools} tools."
     note += f" Incomplete: {partial}." if partial else ""
