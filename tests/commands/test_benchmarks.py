@@ -15,10 +15,14 @@ FEW = ["--data.per_tool", "1", "--solver.l2", "1e-3", "--tracking.mode", "disabl
 SHORT = ["--inference.max_new_tokens", "24", "--inference.retries", "0", "--inference.max_calls", "2"]
 SLICES = {
     "funcqa": ("base,react,toolken", [*SHORT, "--data.negatives", "[]"]),
-    "gsm8k_xl": ("base,react,toolken", [*SHORT, "--data.negatives", "[]", "--data.limit", "12"]),
+    # Rows of so few examples seldom call by themselves.
+    "gsm8k_xl": (
+        "base,react,toolken",
+        [*SHORT, "--data.negatives", "[]", "--data.limit", "12", "--inference.bias", "6"],
+    ),
     "kamel": (
         "base,toolken",
-        [*SHORT, "--evaluation.benchmark", "kamel_30", "--tools", "benchmark:kamel_30", "--data.negatives", "[]"],
+        ["--evaluation.benchmark", "kamel_30", "--tools", "benchmark:kamel_30", "--data.on_bad_row", "skip"],
     ),
     "virtualhome": ("base,toolken", ["--data.limit", "3", "--inference.max_new_tokens", "60"]),
 }
