@@ -91,7 +91,44 @@ REFUSALS = [
         "nothing to evaluate",
         {},
         "eval",
-        "eval: nothing to evaluate; give `--answers` and `--gold`, or `--folds 5` with a `--config`",
+        "eval: nothing to evaluate; give `--methods base,toolken` with a `--config`, `--answers` and `--gold`, or "
+        "`--folds 5` with a `--config`",
+    ),
+    Refusal(
+        "methods without a benchmark",
+        {},
+        "eval --methods base,toolken",
+        "evaluation.benchmark: is unset; name one, or take a config that does: configs/funcqa.yaml",
+    ),
+    Refusal(
+        "a benchmark that is none",
+        {},
+        "eval --methods base --evaluation.benchmark funcqa_o",
+        "evaluation.benchmark: no benchmark funcqa_o; did you mean `funcqa_oh`?",
+    ),
+    Refusal(
+        "a method that is none",
+        {},
+        "eval --methods base,tolken --evaluation.benchmark funcqa_oh",
+        "--methods: no method tolken; did you mean `toolken`?",
+    ),
+    Refusal(
+        "a method with a seed that it does not take",
+        {},
+        "eval --methods react:2 --evaluation.benchmark funcqa_oh",
+        "--methods: react takes no seed; write `react`",
+    ),
+    Refusal(
+        "several evaluations without a place for their report",
+        {},
+        "report a --beside b",
+        "--output: is missing; name the folder of the report on several evaluations",
+    ),
+    Refusal(
+        "a report on what is no evaluation",
+        {},
+        "report a --beside b --output c",
+        "a/evaluation.json: no such file; name the folder that `toolken eval --methods ... --out` wrote",
     ),
     Refusal(
         "no gold answers",

@@ -129,6 +129,8 @@ def load_evaluation(folder: Path) -> Evaluation:
     Raises:
         UserError: It is no folder of an evaluation, or what it holds is damaged.
     """
+    if not (folder / FACTS).is_file():
+        raise UserError(str(folder / FACTS), "no such file", _FIX)
     text = read_text(folder / FACTS, _FIX)
     try:
         facts = Facts.model_validate(json.loads(text))
