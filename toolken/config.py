@@ -1,8 +1,7 @@
 """Every setting, as frozen pydantic models that a YAML file mirrors one to one.
 
 The docstring under a field is its `--help` text. Unknown keys are refused with the nearest valid one, values are
-coerced and bounded by their declared types, and secrets are never settings: they come from the environment. Nothing
-here reads a file or a device.
+coerced and bounded by their types; secrets are no settings, but come from the environment. Nothing here reads a file.
 """
 
 from __future__ import annotations
@@ -122,8 +121,7 @@ class SolverSection(Section):
     positions: Literal["all", "toolken"] = "all"
     """Supervise every position of the answer, or only those of toolkens."""
     softmax: Literal["all", "toolkens"] = "all"
-    """Toolkens compete with the words, or among themselves alone (with `positions: toolken`; words are then left to
-    calibration)."""
+    """Toolkens compete with words too, or among themselves alone (`positions: toolken`; calibration adds words)."""
     l2: Annotated[float, Field(ge=0)] | Literal["auto"] = "auto"
     """Prior strength: loss = mean over positions + l2 * sum ||w_k - w0_k||^2; `auto`: K-fold cross-validation."""
     l2_grid: list[Annotated[float, Field(ge=0)]] = Field(
@@ -132,8 +130,10 @@ class SolverSection(Section):
     """Strengths that `auto` tries, strongest first."""
     folds: int = Field(default=5, ge=2)
     """Folds over examples for `auto`."""
-    prior: Literal["zero", "name"] = "zero"
-    """`w0`: zero, or the mean of the head rows of the tool's name."""
+    prior: Literal["zero", "name", "description"] = "zero"
+    """`w0`: zero, or the mean of the head rows of the words of the tool's name or description."""
+    prior_scale: float = Field(default=1.0, gt=0)
+    """What `w0` is multiplied by."""
     max_iterations: int = Field(default=500, ge=1)
     """L-BFGS iterations at most."""
     tolerance: float = Field(default=1e-5, gt=0)

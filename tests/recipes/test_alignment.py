@@ -11,7 +11,9 @@ from tests.recipes.saved import save_tiny_base, tiny_config
 from toolken.data.example import Example
 from toolken.errors import UserError
 from toolken.model.artefact import read_info
-from toolken.recipes.alignment import questions_of_use
+from toolken.recipes.alignment import check_alignment, questions_of_use
+from toolken.recipes.benchmark_heads import published_config
+from toolken.recipes.folds_run import cross_validate
 from toolken.recipes.training_run import train
 
 
@@ -69,3 +71,18 @@ def test_what_cannot_be_aligned_is_refused_at_once(
         train(tiny_config(base, tmp_path / "out", align={"method": "moments"}, **changes))
     assert str(error.value).startswith(message)
     assert not (tmp_path / "out").exists()
+
+
+def test_cross_validation_refuses_what_it_would_leave_out(base: Path, tmp_path: Path) -> None:
+    config = tiny_config(base, tmp_path / "out", align={"method": "moments"})
+    with pytest.raises(UserError, match=r"align\.method: cross-validation does not align rows"):
+        cross_validate(config, ["convex"], 2)
+
+
+def test_the_published_recipe_is_neither_aligned_nor_spared_the_words(base: Path, tmp_path: Path) -> None:
+    solver = {"positions": "toolken", "softmax": "toolkens"}
+    config = tiny_config(base, tmp_path / "out", align={"method": "moments"}, solver=solver)
+    published = published_config(config, tmp_path / "adam", seed=1)
+    check_alignment(published)
+    assert published.align.method == "none"
+    assert (published.solver.softmax, published.solver.positions) == ("all", "toolken")

@@ -100,6 +100,26 @@ def test_too_few_positions_have_no_moments() -> None:
         Alignment.between(hidden(), hidden()[:1], section=section("moments"))
 
 
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_hidden_states_that_are_not_finite_are_refused(value: float) -> None:
+    broken = hidden(1)
+    broken[7, 2] = value
+    for training, use in ((hidden(0), broken), (broken, hidden(0))):
+        with pytest.raises(UserError, match="align: hidden states are not finite"):
+            Alignment.between(training, use, section=section("covariance"))
+
+
+def test_a_prior_that_all_toolkens_share_changes_no_choice_among_them() -> None:
+    features = synthetic_features(seed=3)
+    choice = SolverSection(l2=1e-3, positions="toolken", softmax="toolkens", precision="float64")
+    shared = torch.linspace(-3, 3, 12).repeat(3, 1)
+    plain, moved = (
+        solve(features, 3, section=choice, transform=scaled, affine=True, prior=prior).weight
+        for prior in (torch.zeros(3, 12), shared)
+    )
+    torch.testing.assert_close(moved - shared, plain, atol=1e-2, rtol=0)
+
+
 def test_a_softmax_over_toolkens_alone_does_not_see_the_words() -> None:
     features = synthetic_features(seed=3)
     louder = replace(features, base_lse=features.base_lse + torch.linspace(0, 50, len(features)))

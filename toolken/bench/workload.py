@@ -15,6 +15,7 @@ from toolken.bench.measure import timed
 from toolken.config import Config, FeaturesSection, SolverSection
 from toolken.model.base import BaseLM
 from toolken.model.head import ToolkenHead
+from toolken.recipes.alignment import refuse_alignment
 from toolken.recipes.preparation import Aligned, Context, Splits, align_splits, load_context, load_splits
 from toolken.recipes.solving import SplitFeatures, calibrate_head, extract_all, fit, make_head
 from toolken.tools.toolset import ToolSet
@@ -76,7 +77,8 @@ def read_splits(config: Config, tools: ToolSet, *, quick: bool) -> Splits:
 
 
 def align_workload(config: Config, splits: Splits, *, base: BaseLM, tools: ToolSet) -> Workload:
-    """Put rows into the context of the settings' prompt."""
+    """Put rows into the context of the settings' prompt; settings that align rows are refused."""
+    refuse_alignment(config, "the benchmark")
     context = load_context(config, base=base, tools=tools, examples=splits.train)
     rows = align_splits(splits, context.prompt, base=base, tools=tools.names, section=config.data)
     return Workload(config, base, tools, splits, context, rows)

@@ -93,6 +93,16 @@ def check_alignment(config: Config) -> None:
         raise UserError("align.method", problem, "set align.method to none, or train all tools anew")
 
 
+def refuse_alignment(config: Config, where: str) -> None:
+    """Refuse alignment where rows are solved as they are.
+
+    Raises:
+        UserError: Alignment is asked for.
+    """
+    if config.align.method != "none":
+        raise UserError("align.method", f"{where} does not align rows", "add `--align.method none`")
+
+
 def fit_aligned(
     features: SplitFeatures, splits: Splits, *, base: BaseLM, tools: ToolSet, context: Context, config: Config
 ) -> Solution:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from toolken.config import Config, EvaluationSection
+from toolken.config import AlignSection, Config, EvaluationSection
 from toolken.data.prompts import BUILTIN
 from toolken.evaluation.methods.catalogue import Chosen
 from toolken.recipes.training_run import train
@@ -38,12 +38,13 @@ def published_config(config: Config, folder: Path, *, seed: int) -> Config:
     """Return the settings of the training run of `toolken-adam`."""
     recipe, prompt = config.evaluation.published, config.prompt
     after = "" if recipe.template.startswith(BUILTIN) else prompt.after
-    solver = {"kind": "adam", "lr": recipe.lr, "epochs": recipe.epochs, "seed": seed}
+    solver = {"kind": "adam", "softmax": "all", "lr": recipe.lr, "epochs": recipe.epochs, "seed": seed}
     return rows_config(config, folder).model_copy(
         update={
             "data": config.data.model_copy(update={"negatives": []}),
             "prompt": prompt.model_copy(update={"template": recipe.template, "after": after, "conclusion": ""}),
             "solver": config.solver.model_copy(update=solver),
+            "align": AlignSection(),
             "calibration": config.calibration.model_copy(update={"enabled": False}),
         }
     )

@@ -13,6 +13,7 @@ from toolken.config import Config, SolverSection
 from toolken.errors import UserError
 from toolken.metrics import Detection, Rate
 from toolken.model.base import BaseLM
+from toolken.recipes.alignment import refuse_alignment
 from toolken.recipes.preparation import align_splits, load_base, load_context, load_splits, load_tool_set
 from toolken.recipes.solving import SplitFeatures, extract_all, fit
 from toolken.tools.toolset import ToolSet
@@ -41,7 +42,12 @@ def parse_method(method: str, section: SolverSection) -> SolverSection:
 
 
 def cross_validate(config: Config, methods: Sequence[str], folds: int) -> list[dict[str, object]]:
-    """Return one record for each method: F1 with interval and false calls, over folds and on validation rows."""
+    """Return one record for each method: F1 with interval and false calls, over folds and on validation rows.
+
+    Raises:
+        UserError: Settings or data are at fault, or the settings align rows.
+    """
+    refuse_alignment(config, "cross-validation")
     sections = [parse_method(method, config.solver) for method in methods]
     tools = load_tool_set(config.tools, config.data.root)
     splits = load_splits(config.data, tools.names)

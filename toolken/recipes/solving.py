@@ -63,11 +63,22 @@ def extract_together(base: BaseLM, rows: Aligned, *, section: FeaturesSection, p
 
 
 def prior_rows(base: BaseLM, tools: ToolSet, section: SolverSection) -> Tensor:
-    """Return `w0` (K, d): zero, or the mean of the head rows of each tool's name, as words of a sentence."""
+    """Return `w0` (K, d): zero, or `prior_scale` times the mean of the head rows of each tool's words.
+
+    A row that is the mean of the rows of words scores a position by the mean logit of those words there: high where
+    the base itself is about to speak of what the tool is for. Words stand as in a sentence.
+
+    Raises:
+        UserError: A tool has no description to read.
+    """
     if section.prior == "zero":
         return torch.zeros(len(tools), base.hidden_size)
-    words = [encode_piece(base.tokenizer, " " + tool.name.replace("_", " ")) for tool in tools]
-    return torch.stack([base.head_rows(ids).float().mean(dim=0).cpu() for ids in words])
+    texts = {tool.name: tool.name if section.prior == "name" else tool.description.strip() for tool in tools}
+    for name, text in texts.items():
+        if not text:
+            raise UserError("solver.prior", f"<{name}> has no description", "describe it, or use the prior `name`")
+    words = [encode_piece(base.tokenizer, " " + text.replace("_", " ")) for text in texts.values()]
+    return section.prior_scale * torch.stack([base.head_rows(ids).float().mean(dim=0).cpu() for ids in words])
 
 
 def fit(
@@ -158,6 +169,8 @@ def training_record(solution: Solution, config: Config) -> dict[str, JsonValue]:
         "solver": config.solver.kind,
         "positions": config.solver.positions,
         "l2": solution.l2,
+        "prior": config.solver.prior,
+        "prior_scale": config.solver.prior_scale,
         "align": dict(solution.alignment) if solution.alignment is not None else None,
         "convex": solution.convex,
         "converged": solution.converged,

@@ -81,11 +81,13 @@ class Alignment:
             section: Kind and shrinkage.
 
         Raises:
-            UserError: Fewer than two positions on one side.
+            UserError: Fewer than two positions on one side, or hidden states that are not finite.
         """
         if min(len(training), len(use)) < 2:
             problem = f"{len(training)} training and {len(use)} use positions have no moments"
             raise UserError("align", problem, "name more questions in align.questions, or set align.method to none")
+        if not all(bool(part.isfinite().all()) for side in (training, use) for part in torch.split(side, BLOCK)):
+            raise UserError("align", "hidden states are not finite", "check the base, or set base.dtype float32")
         before, after = Moments.of(training, section=section), Moments.of(use, section=section)
         if section.method == "mean":
             after = Moments(after.mean, before.whitening)
