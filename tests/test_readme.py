@@ -52,6 +52,8 @@ def on_small_limits(words: list[str], base: Path) -> list[str]:
     if words[0] == "train" or "--config" in words:
         place = words.index("--base.name") if "--base.name" in words else len(words)
         quick = ["--quick"] if words[0] == "bench" else []
+        if words[0] == "eval" and "--folds" not in words:
+            quick = ["--evaluation.limit", "2", "--evaluation.published.epochs", "1"]
         return [*words[:place], *words[place + 2 :], *quick, "--base.name", str(base), *SMALL]
     return words
 
