@@ -22,6 +22,8 @@ from toolken.tools.results import format_result
 from toolken.tools.tool import Outcome, Status, Tool
 
 LIMIT = 1.0
+PATIENCE = 8.0
+"""Seconds for calls that end by themselves: on a busy machine a fork alone may take one."""
 SLACK = 2.0
 """Seconds on top of the limit: for killing, on a machine that others use too."""
 
@@ -33,11 +35,17 @@ def executor() -> Iterator[Executor]:
         yield made
 
 
-def timed(executor: Executor, tool: Tool, arguments: dict[str, object]) -> Outcome:
+@pytest.fixture(scope="module")
+def patient() -> Iterator[Executor]:
+    with Executor(timeout=PATIENCE, memory_mb=128) as made:
+        yield made
+
+
+def timed(executor: Executor, tool: Tool, arguments: dict[str, object], *, limit: float = LIMIT) -> Outcome:
     """Run a tool; the outcome comes in time, is one that answers can carry, and the next call works."""
     start = time.monotonic()
     outcome = executor.run(tool, arguments)
-    assert time.monotonic() - start < LIMIT + SLACK
+    assert time.monotonic() - start < limit + SLACK
     assert outcome.status in get_args(Status)
     assert "\n" not in json.dumps(outcome.as_dict())
     assert outcome.ok or (outcome.result is None and outcome.detail)
@@ -87,10 +95,11 @@ PROCESSES = [
 @pytest.mark.parametrize("forked", [False, True], ids=["spawned", "forked"])
 @pytest.mark.parametrize(("bad", "status", "detail"), PROCESSES, ids=[case[0].name for case in PROCESSES])
 def test_law_12_misused_processes_end_in_time_and_leave_nothing_running(
-    executor: Executor, tmp_path: Path, bad: Tool, status: str, detail: str, forked: bool
+    executor: Executor, patient: Executor, tmp_path: Path, bad: Tool, status: str, detail: str, forked: bool
 ) -> None:
+    chosen, limit = (executor, LIMIT) if status == "timeout" else (patient, PATIENCE)
     before = {path.name for path in Path("/proc/self/fd").iterdir()}
-    outcome = timed(executor, local_copy(bad) if forked else bad, {"place": str(tmp_path)})
+    outcome = timed(chosen, local_copy(bad) if forked else bad, {"place": str(tmp_path)}, limit=limit)
     assert (outcome.status, detail in outcome.detail) == (status, True), outcome
     deadline = time.monotonic() + SLACK
     while time.monotonic() < deadline and alive(tmp_path):
