@@ -62,8 +62,20 @@ def test_tools_stand_in_the_official_order_and_say_their_marks(root: Path) -> No
     assert [mark_text(name) for name in tools.names] == MARKS
     with Executor() as executor:
         assert [executor.run(tool, {}).result for tool in tools] == MARKS
-    (root / "vh/func_dict.json").write_text('{"[SIT]": 0, "[WALK]": 5}')
-    with pytest.raises(UserError, match="does not number"):
+
+
+@pytest.mark.parametrize(
+    ("listed", "problem"),
+    [
+        ('{"[SIT]": 0, "[WALK]": 5}', "does not number"),
+        ('{"[SIT]": 0, "[WALK]": "1"}', "does not number"),
+        ('{"[SIT]": 0, ', "cannot be read as JSON"),
+        ('["[SIT]"]', "does not hold an object"),
+    ],
+)
+def test_a_list_of_marks_that_is_damaged_is_refused(root: Path, listed: str, problem: str) -> None:
+    (root / "vh/func_dict.json").write_text(listed)
+    with pytest.raises(UserError, match=rf"func_dict\.json: .*{problem}"):
         VIRTUALHOME.tools(root)
 
 

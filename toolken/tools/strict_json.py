@@ -10,7 +10,11 @@ import itertools
 import json
 import math
 from collections.abc import Iterable
+from pathlib import Path
 from typing import NamedTuple, NoReturn
+
+from toolken.errors import UserError
+from toolken.files import read_text
 
 MAX_DEPTH = 100
 """Deepest nesting of lists and objects; below what recursive readers and writers of the value can take."""
@@ -48,6 +52,21 @@ def parse_json_at(text: str, at: int) -> Parsed:
     if text.count("[", at, end) + text.count("{", at, end) > MAX_DEPTH and _depth(value) > MAX_DEPTH:
         raise ValueError(f"nested more than {MAX_DEPTH} deep")
     return Parsed(value, end)
+
+
+def read_object(path: Path, fix: str) -> dict[str, object]:
+    """Return the one object that a file holds.
+
+    Raises:
+        UserError: It is no file, no UTF-8, no JSON of one reading, or holds something else; `fix` is what to do.
+    """
+    try:
+        value = parse_json(read_text(path, fix))
+    except ValueError as error:
+        raise UserError(str(path), f"cannot be read as JSON ({error})", fix) from None
+    if not isinstance(value, dict):
+        raise UserError(str(path), "it does not hold an object", fix)
+    return value
 
 
 def _depth(value: object) -> int:

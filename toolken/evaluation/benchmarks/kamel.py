@@ -20,16 +20,15 @@ from toolken.data.rows import RawRow, read_rows
 from toolken.errors import UserError
 from toolken.evaluation.benchmarks.benchmark import Cause, Item, Mark, Split
 from toolken.evaluation.scoring import Verdict
-from toolken.files import read_text
 from toolken.inference.engine import Answer
-from toolken.tools.strict_json import parse_json
+from toolken.tools.strict_json import read_object
 from toolken.tools.tool import Tool
 from toolken.tools.toolset import ToolSet
 
 RELATION, SUBJECT = "relation", "subject"
 """Keys of an item's metadata; the subject is null where the question is not of its relation's form."""
 
-_TAKE = "take the files as published"
+_TAKE = "check `data.root`, and take the files as published"
 _ORDER, _DESCRIPTIONS, _DEVELOPMENT = "kamel/func_dict.json", "kamel/api_desc.json", SUPERVISED[1]
 _PUBLISHED = {
     "ToolkenGPT, supervised": (0.98, 0.97, 0.97, 0.932),
@@ -70,8 +69,8 @@ class Kamel:
         Raises:
             UserError: A file is missing or malformed.
         """
-        order, descriptions = _mapping(_ORDER, root), _mapping(_DESCRIPTIONS, root)
-        rows = {row: relation for relation, row in order.items()}
+        order, descriptions = (read_object(root / file, _TAKE) for file in (_ORDER, _DESCRIPTIONS))
+        rows = {row: relation for relation, row in order.items() if type(row) is int}
         if any(row not in rows or rows[row] not in descriptions for row in range(self.size)):
             raise UserError(_ORDER, f"it does not number {self.size} described relations", _TAKE)
         relations = [rows[row] for row in range(self.size)]
@@ -175,14 +174,3 @@ def published_verdict(answer: Answer, relation: str) -> bool:
     first = answer.calls[0]
     written = answer.text[: first.start] if first.start is not None else answer.text
     return relation in f"{written}<{first.tool}>"
-
-
-def _mapping(file: str, root: Path) -> Mapping[str, JsonValue]:
-    """Return the one object that a file holds."""
-    try:
-        value = parse_json(read_text(root / file, "check `data.root`"))
-    except ValueError as error:
-        raise UserError(file, f"cannot be read as JSON ({error})", _TAKE) from None
-    if not isinstance(value, dict):
-        raise UserError(file, "it does not hold an object", _TAKE)
-    return value

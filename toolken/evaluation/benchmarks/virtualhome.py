@@ -39,14 +39,14 @@ from toolken.evaluation.virtualhome.plan import (
 )
 from toolken.evaluation.virtualhome.scene import furnish, read_scene
 from toolken.evaluation.virtualhome.tasks import Task, listed_objects, program_tasks, validation_tasks
-from toolken.files import read_text
 from toolken.inference.engine import Answer
 from toolken.tools.rule import Rule, Turn
-from toolken.tools.strict_json import parse_json
+from toolken.tools.strict_json import read_object
 from toolken.tools.tool import Tool
 from toolken.tools.toolset import ToolSet
 
 ORDER = "vh/func_dict.json"
+_TAKE = "check `data.root`, and take the files as published"
 _PUBLISHED_LINES = 8
 _PUBLISHED_CHANGES = (1, 2)
 
@@ -75,10 +75,11 @@ class VirtualHome:
         Raises:
             UserError: The official list is missing or malformed.
         """
-        rows = parse_json(read_text(root / ORDER, "check the name and `data.root`"))
-        if not isinstance(rows, dict) or sorted(rows.values(), key=str) != sorted(range(len(rows)), key=str):
-            raise UserError(ORDER, "it does not number the marks", "take the files as published")
-        marks = sorted(rows, key=rows.__getitem__)
+        rows = read_object(root / ORDER, _TAKE)
+        places = {place: mark for mark, place in rows.items() if type(place) is int}
+        if sorted(places) != list(range(len(rows))):
+            raise UserError(ORDER, "it does not number the marks", _TAKE)
+        marks = [places[place] for place in range(len(rows))]
         return ToolSet((self._tool(mark) for mark in marks), rule=_rule(tuple(map(mark_name, marks))))
 
     def _tool(self, mark: str) -> Tool:

@@ -12,10 +12,10 @@ import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from toolken.errors import UserError
-from toolken.files import read_text
-from toolken.tools.strict_json import parse_json
+from toolken.tools.strict_json import read_object
 
 Relation = Mapping[int, frozenset[int]]
 
@@ -108,10 +108,8 @@ def read_scene(path: Path) -> Scene:
     Raises:
         UserError: No such file, or it is no scene graph.
     """
-    graph = parse_json(read_text(path, _TAKE))
+    graph: Any = read_object(path, _TAKE)
     try:
-        if not isinstance(graph, dict):
-            raise TypeError
         things = {node["id"]: _thing(node) for node in graph["nodes"]}
         edges = [(edge["relation_type"], edge["from_id"], edge["to_id"]) for edge in graph["edges"]]
         character = next(id for id, thing in things.items() if thing.name == _CHARACTER)
