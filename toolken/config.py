@@ -226,7 +226,7 @@ class InferenceSection(Section):
 
 
 class PublishedSection(Section):
-    """The published recipe, for the method `toolken-adam`; everything else is as for `toolken`."""
+    """The published recipe, `toolken-adam`: as `toolken`, without negatives, conclusion, alignment, calibration."""
 
     template: str = "builtin:plain"
     """Context of its training texts; it decodes in `prompt.template`."""

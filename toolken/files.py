@@ -1,4 +1,4 @@
-"""Text files read, files replaced all or nothing, and strict JSON; only ordinary files are ever replaced.
+"""Files read and digested, replaced all or nothing, and strict JSON; only ordinary files are ever replaced.
 
 A file that this module writes is either the old one or the complete new one, whatever kills the process: the bytes go
 to a temporary name in the same folder, are flushed to the disk, and are then renamed. JSON written here never holds
@@ -8,6 +8,7 @@ to a temporary name in the same folder, are flushed to the disk, and are then re
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import math
 import os
@@ -88,6 +89,12 @@ def read_text(path: Path, fix: str) -> str:
         raise UserError(f"{path}:{line}", f"not UTF-8 text (byte {error.start})", "save the file as UTF-8") from error
     except OSError as error:
         raise UserError(str(path), f"cannot be read ({error.strerror})", fix) from error
+
+
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file in hexadecimal."""
+    with path.open("rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()
 
 
 @contextmanager

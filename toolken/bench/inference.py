@@ -9,7 +9,6 @@ right answers are counted on the rows that both have.
 from __future__ import annotations
 
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -17,7 +16,7 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from toolken.bench.measure import level_after_warm_up, machine_facts, timed
+from toolken.bench.measure import level_after_warm_up, machine_facts, say, timed
 from toolken.bench.reference_decoding import ReferenceAnswer, ReferenceDecoder
 from toolken.bench.trie import Recorder, trie_nodes
 from toolken.bench.workload import align_workload, evenly, fixed_solver, read_splits, train_from
@@ -32,10 +31,9 @@ from toolken.inference.hf import HFBackend
 from toolken.metrics import Rate
 from toolken.model.base import BaseLM
 from toolken.model.head import ToolkenHead
-from toolken.recipes.preparation import load_base
+from toolken.recipes.preparation import load_base, load_tool_set
 from toolken.recipes.solving import extract_all
 from toolken.tools.executor import Executor
-from toolken.tools.loading import load_tools
 from toolken.tools.toolset import ToolSet
 
 OFFICIAL = "funcqa/funcqa_oh.json"
@@ -88,7 +86,7 @@ def bench_infer(config: Config, *, quick: bool = False) -> dict[str, object]:
         UserError: Settings, data, base or artefact are at fault.
     """
     base = load_base(config.base)
-    tools = load_tools(config.tools)
+    tools = load_tool_set(config.tools, config.data.root)
     head = prepare_head(config, base=base, tools=tools, quick=quick)
     questions, source = load_questions(config, tools, quick=quick)
     limits: dict[str, object] = {"max_new_tokens": QUICK_TOKENS} if quick else {}
@@ -96,9 +94,9 @@ def bench_infer(config: Config, *, quick: bool = False) -> dict[str, object]:
     subject = Subject(base, head, tools, section, questions)
     level_after_warm_up(base)
     rounds = [run_engine(subject)]
-    _say(f"the engine: {len(questions)} questions in {rounds[0].seconds:.1f} s; now the reference")
+    say(f"the engine: {len(questions)} questions in {rounds[0].seconds:.1f} s; now the reference")
     reference = run_reference(subject, limit=QUICK_SECONDS if quick else REFERENCE_SECONDS)
-    _say(f"the reference: {len(reference.answers)} questions in {reference.seconds:.1f} s")
+    say(f"the reference: {len(reference.answers)} questions in {reference.seconds:.1f} s")
     if not quick:
         rounds.append(run_engine(subject))
     record = {
@@ -118,7 +116,7 @@ def prepare_head(config: Config, *, base: BaseLM, tools: ToolSet, quick: bool) -
     """
     if config.init_from is not None:
         return ToolkenHead.load(config.init_from, base=base)
-    _say("training rows, outside of the timing")
+    say("training rows, outside of the timing")
     work = align_workload(config, read_splits(config, tools, quick=quick), base=base, tools=tools)
     features = extract_all(base, work.rows, section=config.features)
     with tempfile.TemporaryDirectory(prefix="toolken-bench-") as folder:
@@ -233,7 +231,3 @@ def _right(questions: Sequence[Question], answers: Sequence[str | None], rule: R
         score(answer, question.answer or "", rule=rule) for question, answer in zip(questions, answers, strict=True)
     ]
     return Rate(sum(verdict is Verdict.RIGHT for verdict in verdicts), len(verdicts))
-
-
-def _say(line: str) -> None:
-    print(f"bench: {line}", file=sys.stderr)

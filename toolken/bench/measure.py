@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import os
 import platform
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -28,6 +29,11 @@ T = TypeVar("T")
 MEBIBYTE = 2**20
 SAMPLE_SECONDS = 0.002
 """Time between two looks at the memory."""
+
+
+def say(line: str) -> None:
+    """Tell what is measured now, on stderr."""
+    print(f"bench: {line}", file=sys.stderr)
 
 
 class Timed(NamedTuple, Generic[T]):

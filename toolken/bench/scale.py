@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from pathlib import Path
 
 from toolken.bench.adding import bench_adding
 from toolken.bench.decode_steps import step_seconds
-from toolken.bench.measure import level_after_warm_up, machine_facts
+from toolken.bench.measure import level_after_warm_up, machine_facts, say
 from toolken.config import Config, GenerateSection
 from toolken.data.generate import generate_examples
 from toolken.data.prompts import load_prompt
@@ -36,11 +35,11 @@ def bench_scale(config: Config, *, quick: bool = False) -> dict[str, object]:
     base = load_base(config.base)
     level_after_warm_up(base)
     prompt = load_prompt(config.prompt, root=data_root(config.data.root), tokenizer=base.tokenizer)
-    print(f"bench: steps of {BATCH} contexts beside {FEW}, {MANY:,} and {VERY_MANY:,} toolkens", file=sys.stderr)
+    say(f"steps of {BATCH} contexts beside {FEW}, {MANY:,} and {VERY_MANY:,} toolkens")
     problems = generate_examples(GenerateSection(per_tool=2), ARITHMETIC.names, seed=QUESTION_SEED)[:BATCH]
     steps = QUICK_STEPS if quick else STEPS
     seconds = step_seconds(base, prompt, [row.question for row in problems], sizes=(FEW, MANY, VERY_MANY), steps=steps)
-    print("bench: one more tool", file=sys.stderr)
+    say("one more tool")
     with tempfile.TemporaryDirectory(prefix="toolken-bench-") as folder:
         adding = bench_adding(config, base, Path(folder), quick=quick)
     record = {

@@ -8,13 +8,12 @@ over cached features, which computes the same. Biases are as solved where the tw
 from __future__ import annotations
 
 import statistics
-import sys
 import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
 from toolken.bench.dtypes import compare_dtypes
-from toolken.bench.measure import PeakMemory, level_after_warm_up, machine_facts, timed
+from toolken.bench.measure import PeakMemory, level_after_warm_up, machine_facts, say, timed
 from toolken.bench.plain_forward import plain_forward
 from toolken.bench.reference_training import ReferenceTime, time_reference
 from toolken.bench.workload import Trained, Workload, align_workload, fixed_solver, read_splits, train_cold, train_from
@@ -22,9 +21,8 @@ from toolken.config import Config, SolverSection
 from toolken.files import jsonable
 from toolken.model.base import BaseLM
 from toolken.recipes.measurement import mean_loss, measure_split
-from toolken.recipes.preparation import load_base
+from toolken.recipes.preparation import load_base, load_tool_set
 from toolken.recipes.solving import SplitFeatures, fit
-from toolken.tools.loading import load_tools
 from toolken.training.decisions import decide, detections, total
 from toolken.training.sgd import initial_rows
 from toolken.training.solver import Solution
@@ -67,7 +65,7 @@ def bench_train(config: Config, *, quick: bool = False, dtypes: bool = False) ->
     """
     base = load_base(config.base)
     level = level_after_warm_up(base)
-    tools = load_tools(config.tools)
+    tools = load_tool_set(config.tools, config.data.root)
     splits = read_splits(config, tools, quick=quick)
     plain = config.model_copy(update={"prompt": config.prompt.model_copy(update={"template": NO_CONTEXT})})
     with_context, without = (align_workload(each, splits, base=base, tools=tools) for each in (config, plain))
@@ -75,14 +73,14 @@ def bench_train(config: Config, *, quick: bool = False, dtypes: bool = False) ->
     section = fixed_solver(config.solver)
     with tempfile.TemporaryDirectory(prefix="toolken-bench-") as name:
         folder = Path(name)
-        _say("with the few-shot context: ours and one plain pass")
+        say("with the few-shot context: ours and one plain pass")
         first = measure_rounds(with_context, section, folder, pairs=pairs, level=level)
-        _say("l2: auto, from the same features")
+        say("l2: auto, from the same features")
         searching = section.model_copy(update={"l2": "auto"})
         auto = train_from(with_context, first.trained.features, searching, folder)
-        _say("the reference, on a sample of rows")
+        say("the reference, on a sample of rows")
         reference = _reference(with_context, rows=rows)
-        _say("the same without few-shot examples")
+        say("the same without few-shot examples")
         second = measure_rounds(without, section, folder, pairs=1, level=None)
         reference_without = _reference(without, rows=rows)
         record = {
@@ -96,7 +94,7 @@ def bench_train(config: Config, *, quick: bool = False, dtypes: bool = False) ->
             **quality(with_context, first.trained, config.solver),
         }
         if dtypes:
-            _say("the same rows in the other dtype")
+            say("the same rows in the other dtype")
             record |= compare_dtypes(with_context, first.trained, folder)
     return {key: jsonable(value) for key, value in record.items()}
 
@@ -116,7 +114,7 @@ def measure_rounds(work: Workload, section: SolverSection, folder: Path, *, pair
             trained.append(train_cold(work, section, place))
         forward.append(timed(lambda: _plain_pass(work)).seconds)
         peak = watch.extra_mb if number == 0 else peak
-        _say(f"ours {trained[-1].total:.1f} s, one plain pass {forward[-1]:.1f} s")
+        say(f"ours {trained[-1].total:.1f} s, one plain pass {forward[-1]:.1f} s")
     return Rounds(trained[0], [each.seconds for each in trained], forward, peak)
 
 
@@ -193,7 +191,3 @@ def _sizes(work: Workload, features: SplitFeatures) -> dict[str, object]:
         "prompt_tokens": max((len(e.prefix) for e in work.rows.train), default=0),
         "features_mb": sum(column.numel() * column.element_size() for column in columns) / 2**20,
     }
-
-
-def _say(line: str) -> None:
-    print(f"bench: {line}", file=sys.stderr)

@@ -10,7 +10,8 @@ from toolken.config import GenerateSection, Section
 from toolken.data.formats import read_examples, validate_rows, write_examples
 from toolken.errors import UserError
 from toolken.files import check_output
-from toolken.tools.loading import load_tools
+from toolken.recipes.preparation import load_tool_set
+from toolken.tools.arithmetic import ARITHMETIC
 
 
 class ValidateArguments(Section):
@@ -21,7 +22,7 @@ class ValidateArguments(Section):
     root: Path | None = None
     """Folder that relative paths start from."""
     tools: str | None = None
-    """Tool set whose names calls may use: `arithmetic` or `FILE.py:NAME`; unset: any name."""
+    """Tool set whose names calls may use: `arithmetic`, `benchmark:NAME` or `FILE.py:NAME`; unset: any name."""
 
 
 class ConvertArguments(ValidateArguments):
@@ -40,7 +41,7 @@ class GenerateArguments(GenerateSection):
 
 def validate(arguments: ValidateArguments) -> dict[str, object]:
     """Print what each call of each row covers; refuse, after all lines, if a row is misaligned."""
-    tools = load_tools(arguments.tools).names if arguments.tools else None
+    tools = load_tool_set(arguments.tools, arguments.root).names if arguments.tools else None
     rows = calls = 0
     refused: list[str] = []
     for row in validate_rows(arguments.file, root=arguments.root, tools=tools):
@@ -61,7 +62,7 @@ def validate(arguments: ValidateArguments) -> dict[str, object]:
 def convert(arguments: ConvertArguments) -> dict[str, object]:
     """Write the usable rows of a source as JSONL with character spans."""
     check_output(arguments.output)
-    names = load_tools(arguments.tools).names if arguments.tools else None
+    names = load_tool_set(arguments.tools, arguments.root).names if arguments.tools else None
     read = read_examples([arguments.file], root=arguments.root, tools=names, on_bad_row="skip")
     for line in read.refused:
         print(f"left out: {line}", file=sys.stderr)
@@ -72,7 +73,7 @@ def convert(arguments: ConvertArguments) -> dict[str, object]:
 def generate(arguments: GenerateArguments) -> dict[str, object]:
     """Write the project's own seeded word problems."""
     check_output(arguments.output)
-    rows = read_examples(["generated"], generate=arguments, tools=load_tools("arithmetic").names).examples
+    rows = read_examples(["generated"], generate=arguments, tools=ARITHMETIC.names).examples
     return {"output": str(arguments.output), "rows": write_examples(arguments.output, rows)}
 
 

@@ -38,8 +38,8 @@ class EvalArguments(Config):
     folds: int = Field(default=0, ge=0)
     """Cross-validate over training rows with so many folds."""
     methods: list[str] = []
-    """On a benchmark: `base`, `zero-shot`, `react`, `toolken`, `toolken-adam`, `toolken-adam:SEED`. With `folds`:
-    `convex`, `convex:L2`, `adam:LR`."""
+    """On a benchmark: `base`, `zero-shot`, `react`, `icl`, `icl-retrieved`, `toolken`, `toolken-adam`,
+    `toolken-adam:SEED`. With `folds`: `convex`, `convex:L2`, `adam:LR`."""
     toolkens: Path | None = None
     """Artefact for the method `toolken`; trained as the configuration says if unset."""
 

@@ -1,1 +1,1 @@
-"""Data: examples with calls at character spans, their readers, and their alignment to tokens."""
+"""Data: examples with calls at character spans, their readers, prompts, and alignment to tokens."""

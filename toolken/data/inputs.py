@@ -6,15 +6,14 @@ by revision), the user's tools (their names and schemas decide, not their code),
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
-from pathlib import Path
 
 from toolken.config import Config
 from toolken.data.formats import GENERATED
 from toolken.data.prompts import BUILTIN
 from toolken.data.rows import HUB, data_root, find_files, parse_source
 from toolken.errors import UserError
+from toolken.files import file_digest
 
 
 def input_digests(config: Config) -> dict[str, str]:
@@ -25,7 +24,7 @@ def input_digests(config: Config) -> dict[str, str]:
         try:
             for file in find_files(pattern, root):
                 name = file.relative_to(root) if file.is_relative_to(root) else file
-                digests[f"{key}: {name}"] = _digest(file)
+                digests[f"{key}: {name}"] = file_digest(file)
         except (UserError, OSError):
             continue  # reading it says why, once it is needed
     return digests
@@ -44,11 +43,3 @@ def _named(config: Config) -> Iterator[tuple[str, str]]:
         yield "prompt.template", prompt.template
     if prompt.demonstrations != "auto":
         yield "prompt.demonstrations", prompt.demonstrations.replace("{tool}", "*")
-
-
-def _digest(file: Path) -> str:
-    digest = hashlib.sha256()
-    with file.open("rb") as handle:
-        while chunk := handle.read(1 << 22):
-            digest.update(chunk)
-    return digest.hexdigest()

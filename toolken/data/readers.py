@@ -107,7 +107,11 @@ def read_plain(row: Row, where: str, tools: Tools) -> Example:
 
 
 def read_chat(row: Row, where: str, tools: Tools) -> Example:
-    """Read `{"messages": [{"role", "content"}]}`: the first user turn and the answer that follows it."""
+    """Read `{"messages": [{"role", "content"}]}`: the first user turn and the answer that follows it.
+
+    Raises:
+        UserError: A message is malformed, its calls are, or there is no such pair.
+    """
     question = None
     for message in _list(row, "messages", where):
         if not isinstance(message, dict):

@@ -1,1 +1,1 @@
-"""Evaluation: scoring of answers and reports of runs."""
+"""Evaluation: benchmarks, the methods that answer them, scoring, and reports on runs and on methods side by side."""

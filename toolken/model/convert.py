@@ -8,7 +8,6 @@ last file, is in it: half-written ones are misses. A lock keeps two processes fr
 from __future__ import annotations
 
 import gc
-import hashlib
 import json
 import shutil
 import struct
@@ -28,15 +27,6 @@ from toolken.errors import UserError
 # Part of the key: raise it when the conversion writes something else.
 FORMAT = 1
 MANIFEST = "toolken-source.json"
-
-
-def file_digest(path: Path) -> str:
-    """Return the SHA-256 of a file."""
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(1 << 22):
-            digest.update(chunk)
-    return digest.hexdigest()
 
 
 def converted(folder: Path, *, digest: str, label: str) -> Path | None:

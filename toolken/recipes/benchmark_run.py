@@ -88,7 +88,11 @@ def evaluate_benchmark(
 
 
 def load_questions(config: Config) -> Asked:
-    """Return the questions that the settings ask for: all of a split, or a slice of it that the seed fixes."""
+    """Return the questions that the settings ask for: all of a split, or a slice of it that the seed fixes.
+
+    Raises:
+        UserError: No benchmark is named, none has that name, or its files are missing or malformed.
+    """
     section = config.evaluation
     if section.benchmark is None:
         raise UserError("evaluation.benchmark", "is unset", "name one, or take a config that does: configs/funcqa.yaml")

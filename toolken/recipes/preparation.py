@@ -162,7 +162,11 @@ def _plain(section: GenerateSection, seed: int) -> GenerateSection:
 
 
 def extended_tools(old: ToolkenHead | None, tools: ToolSet) -> ToolSet:
-    """Return the tools of an artefact, in row order, and those that are new; old ones need no function here."""
+    """Return the tools of an artefact, in row order, and those that are new; old ones need no function here.
+
+    Raises:
+        UserError: No tool is new.
+    """
     if old is None:
         return tools
     known = [tools[record.name] if record.name in tools.names else record.tool() for record in old.info.tools]

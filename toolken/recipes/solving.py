@@ -84,7 +84,11 @@ def prior_rows(base: BaseLM, tools: ToolSet, section: SolverSection) -> Tensor:
 def fit(
     features: SplitFeatures, *, base: BaseLM, tools: ToolSet, section: SolverSection, frozen: Frozen | None = None
 ) -> Solution:
-    """Find the rows with the solver that the settings name."""
+    """Find the rows with the solver that the settings name.
+
+    Raises:
+        UserError: The solver cannot add to frozen rows, or there is too little to choose `l2` from.
+    """
     if section.kind == "adam":
         if frozen is not None:
             raise UserError("solver.kind", "adam cannot add tools to an artefact", "use `--solver.kind convex`")

@@ -97,7 +97,11 @@ class ShardCache:
         self._replace(self.path(number), save(columns))
 
     def reserve(self, size: int) -> None:
-        """Refuse to start what cannot be stored: `size` bytes are still to be written."""
+        """Refuse to start what cannot be stored: `size` bytes are still to be written.
+
+        Raises:
+            UserError: So much is not free.
+        """
         free = shutil.disk_usage(self.directory).free
         if size > free:
             raise UserError(

@@ -81,7 +81,11 @@ class Forward:
             yield batch
 
     def run(self, encoded: Sequence[Encoded], batch: list[int]) -> dict[str, Tensor]:
-        """Return the columns of a batch's supervised positions, example by example, on the CPU."""
+        """Return the columns of a batch's supervised positions, example by example, on the CPU.
+
+        Raises:
+            UserError: Memory does not suffice.
+        """
         length = len(encoded[batch[0]].ids)
         try:
             return self._run(encoded, batch)

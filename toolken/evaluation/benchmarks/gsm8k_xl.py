@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from toolken.data.gsm8k import OPERATORS
 from toolken.evaluation.benchmarks.calculation import CalculationBenchmark, called_steps
 from toolken.tools.arithmetic import ARITHMETIC
 from toolken.tools.toolset import ToolSet
 
-OPERATORS = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide"}
 TOOLS = ARITHMETIC.subset(OPERATORS.values())
 
 # an operator between two values; a sign stands at the start, or after another operator or a bracket

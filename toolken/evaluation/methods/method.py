@@ -6,7 +6,7 @@ says which prompt is shown, which rows stand beside the words, and which tools m
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
@@ -63,6 +63,3 @@ class Method(Protocol):
         Raises:
             UserError: The settings lack what the method needs.
         """
-
-
-Methods = Mapping[str, Method]

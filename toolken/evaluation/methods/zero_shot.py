@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from toolken.data.align import RESULT
 from toolken.data.prompts import Prompt, load_prompt
 from toolken.evaluation.benchmarks.benchmark import Item
 from toolken.evaluation.methods.method import HeadKind, Setting
 from toolken.inference.engine import Engine
-
-RESULT = "[RESULT]"
 
 
 class ZeroShot:

@@ -65,6 +65,9 @@ def validation_tasks(root: Path) -> list[Task]:
     """Return the tasks of the held-out training texts.
 
     The texts do not say in which scene they were made; they are laid into the seven scenes in turn.
+
+    Raises:
+        UserError: A file is missing or malformed.
     """
     scenes = sorted((root / SCENES).glob("*.json"))
     if not scenes:
@@ -90,6 +93,9 @@ def program_tasks(root: Path) -> list[Task]:
     Names become those of the training texts. Where a plan watches what it does not face, it turns to it first, as
     those texts do. The list shows what every scene has, what the plan uses, and other things as often as the training
     texts list them without using them; the character starts in a room that the plan does not enter first.
+
+    Raises:
+        UserError: A file is missing or malformed.
     """
     examples = _training_texts(f"{TEXTS}[:-{HELD_OUT}]", root)
     listed = [set(listed_objects(example.question)) for example in examples]
