@@ -1,8 +1,9 @@
 """`eval --methods`: a benchmark's questions answered by several methods, each answer marked and kept as it comes.
 
-Invariant: `records.jsonl` is the only state. A method's answered questions are never asked again, so a killed run goes
-on where it was and ends with the same records; who shares a batch changes no answer. Heads are training runs of their
-own in `heads/`. Test questions are answered and reported, nothing is chosen by them.
+Invariant: the answers are in `records.jsonl`, how each method is run in `evaluation.json`. Questions that a method has
+answered are never asked again, so a killed run goes on where it was and ends with the same records; who shares a batch
+changes no answer. Heads are training runs of their own in `heads/`. Test questions are answered and reported, nothing
+is chosen by them.
 """
 
 from __future__ import annotations
