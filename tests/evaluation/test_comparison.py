@@ -15,7 +15,7 @@ from toolken.evaluation.benchmarks.benchmark import Cause, Item, Mark
 from toolken.evaluation.comparison.evaluations import FACTS, Evaluation, load_evaluation
 from toolken.evaluation.comparison.plots import curves
 from toolken.evaluation.comparison.report import PLOTS, finding, write_comparison
-from toolken.evaluation.comparison.tables import MATH, all_tables, paired, pooled_table
+from toolken.evaluation.comparison.tables import MATH, all_tables, cost_table, paired, pooled_table
 from toolken.evaluation.records import RECORDS, RecordFile, record_of
 from toolken.evaluation.scoring import Verdict
 
@@ -83,6 +83,29 @@ def test_math_benchmarks_are_pooled_and_others_are_not(tmp_path: Path) -> None:
     assert row[1:4] == ["toolken less base", ", ".join(MATH), "60"] and row[4].startswith("+0.200 [")
     other = evaluation(tmp_path / "other", {"base": 5, "toolken": 9}, base="big", base_fingerprint="0" * 64)
     assert [row[0] for row in pooled_table([*sets, other]).rows] == ["embedded", "big"], "never over two bases"
+
+
+def test_no_question_is_pooled_twice_and_no_split_with_another(tmp_path: Path) -> None:
+    one = evaluation(tmp_path / "a", {"base": 5, "toolken": 9})
+    again = evaluation(tmp_path / "b", {"base": 5, "toolken": 9, "react": 7}, name="other")
+    unseen = evaluation(tmp_path / "v", {"base": 5, "toolken": 9}, split="validation")
+    (alone,) = pooled_table([one]).rows
+    found = pooled_table([one, again, unseen])
+    assert found.rows[0] == alone and alone[3] == "20" and "the first with both" in found.note
+    assert [row[1] for row in found.rows] == [
+        "toolken less base",
+        "toolken less react",
+        "react less base",
+        "toolken less base",
+    ]
+    assert [row[2] for row in found.rows] == ["funcqa_oh"] * 3 + ["funcqa_oh (validation)"]
+    assert "the first with both" not in pooled_table([one, unseen]).note
+
+
+def test_the_time_of_a_question_is_not_known_before_a_method_has_ended(tmp_path: Path) -> None:
+    whole = evaluation(tmp_path / "a", {"base": 3})
+    killed = evaluation(tmp_path / "b", {"base": 3}, items=50)
+    assert [row[-1] for row in cost_table([whole, killed]).rows] == ["0.62", "–"]
 
 
 def test_seeds_of_the_published_recipe_count_with_their_mean(tmp_path: Path) -> None:

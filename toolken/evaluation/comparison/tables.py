@@ -119,21 +119,41 @@ def seeds_mean(one: Evaluation, method: str) -> dict[str | int, float]:
 
 
 def pooled_table(evaluations: Sequence[Evaluation]) -> Table:
-    """Return `toolken` against the other methods, over all math benchmarks of a base together."""
-    rows = []
-    for base in dict.fromkeys(one.facts.base_fingerprint for one in evaluations):
-        math = [one for one in evaluations if one.facts.base_fingerprint == base and one.facts.benchmark in MATH]
-        others = dict.fromkeys(name.partition(":")[0] for one in math for name in one.cells)
-        for other in others:
-            found = paired([one for one in math if OURS in one.cells], OURS, other) if other != OURS else None
+    """Return `toolken` against the other methods, and these against `base`, over the math benchmarks together.
+
+    Never over two bases or two splits, and no question counts twice: of several folders of a benchmark the first one
+    that holds both methods of a pair counts.
+    """
+    rows, repeated = [], False
+    math = [one for one in evaluations if one.facts.benchmark in MATH]
+    for base, split in dict.fromkeys((one.facts.base_fingerprint, one.facts.split) for one in math):
+        group = [one for one in math if (one.facts.base_fingerprint, one.facts.split) == (base, split)]
+        repeated |= len({one.facts.benchmark for one in group}) < len(group)
+        others = list(dict.fromkeys(method.partition(":")[0] for one in group for method in one.cells))
+        pairs = [(OURS, name) for name in others if name != OURS]
+        pairs += [(name, BASELINE) for name in others if name not in (OURS, BASELINE)]
+        for first, second in pairs:
+            chosen = _once(group, first, second)
+            found = paired(chosen, first, second)
             if found is not None:
-                sets = ", ".join(one.facts.benchmark for one in math if seeds_mean(one, other) and OURS in one.cells)
+                sets = ", ".join(one.facts.benchmark for one in chosen) + ("" if split == "test" else f" ({split})")
                 only = "–" if found.first_only is None else f"{found.first_only} / {found.second_only}"
-                name = math[0].facts.base.rpartition("/")[2]
-                rows.append([name, f"{OURS} less {other}", sets, str(found.n), difference(found), only, found.verdict])
+                name = group[0].facts.base.rpartition("/")[2]
+                pair = f"{first} less {second}"
+                rows.append([name, pair, sets, str(found.n), difference(found), only, found.verdict])
     header = ["base", "pair", "benchmarks", "n", "difference", "only one right", "by the interval"]
     note = "95 % bootstrap over questions, within each benchmark; p: McNemar's exact test. Seeds count with their mean."
+    note += " Of several folders of a benchmark the first with both methods counts." if repeated else ""
     return Table("Math benchmarks together", header, rows, note)
+
+
+def _once(evaluations: Sequence[Evaluation], first: str, second: str) -> list[Evaluation]:
+    """Return the first folder of each benchmark in which both methods have answered a question."""
+    chosen: dict[str, Evaluation] = {}
+    for one in evaluations:
+        if seeds_mean(one, first).keys() & seeds_mean(one, second).keys():
+            chosen.setdefault(one.facts.benchmark, one)
+    return list(chosen.values())
 
 
 def cause_table(one: Evaluation) -> Table:
@@ -168,15 +188,20 @@ def cost_table(evaluations: Sequence[Evaluation]) -> Table:
             f"{cell.cost('new_tokens'):.1f}",
             f"{cell.cost('fed_tokens'):.1f}",
             f"{cell.cost('calls'):.2f}",
-            f"{one.facts.methods[method].seconds / max(1, len(cell.records)):.2f}"
-            if method in one.facts.methods
-            else "–",
+            _seconds(one, cell),
         ]
         for one in evaluations
         for method, cell in one.cells.items()
     ]
     header = ["benchmark", "method", "new tokens", "fed tokens", "calls", "seconds"]
     return Table("Cost of a question (means; seconds: wall time of the method over its questions)", header, rows)
+
+
+def _seconds(one: Evaluation, cell: Cell) -> str:
+    """Return the wall time of a question; unknown while a method is under way, for it is written when it ends."""
+    facts = one.facts.methods.get(cell.method)
+    known = facts is not None and facts.seconds > 0 and cell.method not in one.incomplete()
+    return f"{facts.seconds / len(cell.records):.2f}" if facts is not None and known else "–"
 
 
 def run_table(evaluations: Sequence[Evaluation]) -> Table:
